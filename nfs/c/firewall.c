@@ -54,11 +54,11 @@ static int judge(const struct firewall *firewall, const millrace_packet *packet)
 static void batch(millrace_link *link, millrace_packet *packets, size_t count, void *user)
 {
     for (size_t i = 0; i < count; i++) {
-        int verdict = judge(user, &packets[i]);
-        if (verdict > 0) {
-            millrace_drop(link, &packets[i], 1, (uint32_t)verdict);
+        int reason = judge(user, &packets[i]);
+        if (reason > 0) {
+            millrace_drop(link, &packets[i], 1, (uint32_t)reason);
         } else {
-            millrace_count(link, (uint32_t)(-verdict - 1), 1);
+            millrace_count(link, (uint32_t)(-reason - 1), 1);
             millrace_pass(link, &packets[i], 1);
         }
     }

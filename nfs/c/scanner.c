@@ -55,7 +55,7 @@ static int add_pattern(struct automaton *automaton, const char *pattern)
 }
 
 /* Fills in what happens where a pattern does not go on: breadth first, so that shorter states are done before. */
-static int finish(struct automaton *automaton)
+static int add_failure_links(struct automaton *automaton)
 {
     struct state *states = automaton->states;
     uint32_t *queue = malloc(automaton->count * sizeof *queue), head = 0, tail = 0;
@@ -133,7 +133,7 @@ static int start(millrace_link *link, void *user)
             return millrace_fail(link, "there is no memory for so many patterns");
     if (automaton->count == 1)
         return millrace_fail(link, "config:1: there are no patterns: name one in each line");
-    return finish(automaton) ? 0 : millrace_fail(link, "there is no memory");
+    return add_failure_links(automaton) ? 0 : millrace_fail(link, "there is no memory");
 }
 
 int main(void)

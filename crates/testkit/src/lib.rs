@@ -6,12 +6,14 @@
 //! - [`cycles`]: the time stamp counter
 //! - [`data`]: rule sets and captures that others made
 //! - [`golden`]: files that are held to what is made of them now
+//! - [`lines`]: lines of code
 //! - [`names`]: the names that code defines
 //! - [`order`]: which way dependencies point, between crates and between the modules of a crate
 
 pub mod cycles;
 pub mod data;
 pub mod golden;
+pub mod lines;
 pub mod names;
 pub mod order;
 pub mod replay;

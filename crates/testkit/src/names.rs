@@ -1,6 +1,7 @@
 //! The names that code defines, each with the place of its definition.
 
 use proc_macro2::{TokenStream, TokenTree};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use syn::parse::{ParseStream, Parser};
 use syn::visit::{self, Visit};
@@ -18,22 +19,22 @@ pub struct Name {
     pub name: String,
 }
 
-/// The Rust files below a folder.
+/// The files below a folder whose names end in a dot and one of `extensions`.
 ///
 /// # Panics
 /// When the folder cannot be read.
-pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = vec![];
+pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut found = vec![];
     for entry in std::fs::read_dir(folder).expect("the folder can be read") {
         let path = entry.expect("the folder can be read").path();
         if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
+            found.extend(files(&path, extensions));
+        } else if extensions.iter().any(|one| path.extension().is_some_and(|extension| extension == *one)) {
+            found.push(path);
         }
     }
-    files.sort();
-    files
+    found.sort();
+    found
 }
 
 /// The names that a file defines: types, traits, modules, functions, constants, statics, fields, variants,
@@ -47,6 +48,48 @@ pub fn defined(file: &Path, root: &Path) -> Vec<Name> {
     let mut walk = Walk { file: file.strip_prefix(root).unwrap_or(file).to_owned(), names: vec![] };
     walk.visit_file(&syntax);
     walk.names
+}
+
+/// The identifiers of a C file, each where it stands first, outside of comments and texts. Names of the NF
+/// library have no prefix `millrace_` here.
+///
+/// # Panics
+/// When the file cannot be read.
+pub fn in_c(file: &Path, root: &Path) -> Vec<Name> {
+    let text = std::fs::read_to_string(file).expect("a file that can be read");
+    let file = file.strip_prefix(root).unwrap_or(file);
+    let (mut names, mut seen) = (vec![], BTreeSet::new());
+    for (line, text) in (1..).zip(without_comments(&text).lines()) {
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        for word in text.split(|letter| !is_part(letter)) {
+            let name = word.strip_prefix("millrace_").unwrap_or(word);
+            if word.starts_with(|letter: char| !letter.is_ascii_digit()) && seen.insert(word.to_owned()) {
+                names.push(Name { file: file.to_owned(), line, kind: "C", name: name.to_owned() });
+            }
+        }
+    }
+    names
+}
+
+/// The text of a C file with its lines, where comments and texts are blank. It knows neither the character
+/// `'"'` nor texts that end with a backslash.
+fn without_comments(text: &str) -> String {
+    let mut left = text;
+    let mut code = String::with_capacity(text.len());
+    let ends = [("/*", "*/"), ("//", "\n"), ("\"", "\"")];
+    while let Some((at, (begin, end))) =
+        ends.iter().filter_map(|ends| Some((left.find(ends.0)?, *ends))).min_by_key(|(at, _)| *at)
+    {
+        code += &left[..at];
+        let inside = &left[at + begin.len()..];
+        // Behind a backslash a quote is a part of the text.
+        let is_end = |at: &usize| end != "\"" || !inside[..*at].ends_with('\\');
+        let until = inside.match_indices(end).map(|(at, _)| at).find(is_end).unwrap_or(inside.len());
+        code.extend(inside[..until].chars().filter(|letter| *letter == '\n'));
+        left = inside.get(until + usize::from(end != "\n") * end.len()..).unwrap_or_default();
+        code.push(' ');
+    }
+    code + left
 }
 
 struct Walk {
@@ -183,6 +226,21 @@ mod tests {
             assert_eq!(words(name), "flow cache");
         }
         assert_eq!(words("Bell"), "bell");
+    }
+
+    #[test]
+    fn identifiers_of_c_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.c");
+        let text = "/* not\nthis */ int millrace_up(struct s *s) { // nor this\n  \
+                    return puts(\"or \\\" this\", s->count); }\n#define LEFT 7\n";
+        std::fs::write(&file, text).expect("written");
+        let found = in_c(&file, folder.path());
+        let found: Vec<(usize, &str)> = found.iter().map(|name| (name.line, &*name.name)).collect();
+        let expected =
+            [(2, "int"), (2, "up"), (2, "struct"), (2, "s"), (3, "return"), (3, "puts"), (3, "count")];
+        assert_eq!(found[..7], expected);
+        assert_eq!(found[7..], [(4, "define"), (4, "LEFT")]);
     }
 
     #[test]

@@ -34,16 +34,8 @@ pub struct Package {
 /// When cargo cannot tell.
 pub fn packages() -> Vec<Package> {
     let root = root();
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
-        .current_dir(&root)
-        .output()
-        .expect("cargo starts");
-    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let mut packages = packages_in(&root);
     let members = members(&std::fs::read_to_string(root.join("Cargo.toml")).expect("the root's Cargo.toml"));
-    let mut packages: Vec<Package> =
-        array(&metadata["packages"]).iter().map(|package| read(package, &root)).collect();
     let place = |package: &Package| members.iter().position(|member| Path::new(member) == package.folder);
     for package in &packages {
         let folder = package.folder.display();
@@ -51,6 +43,21 @@ pub fn packages() -> Vec<Package> {
     }
     packages.sort_by_key(|package| place(package));
     packages
+}
+
+/// The crates of the workspace in this folder.
+///
+/// # Panics
+/// When cargo cannot tell.
+pub fn packages_in(root: &Path) -> Vec<Package> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root)
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    array(&metadata["packages"]).iter().map(|package| read(package, root)).collect()
 }
 
 /// The entries of `members` in a root `Cargo.toml`.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use testkit::names::{defined, rust_files, words};
+use testkit::names::{defined, files, in_c, words};
 use testkit::workspace::{packages, root};
 
 /// The rows of the first table below a heading: the cells of each.
@@ -66,8 +66,9 @@ fn names_are_the_fields_words() {
     let mut wrong = vec![];
     for package in packages() {
         let folder = root.join(&package.folder);
-        for file in rust_files(&folder).into_iter().filter(|file| is_shipped(file, &folder)) {
-            for name in defined(&file, &root) {
+        for file in files(&folder, &["rs", "c", "h"]).into_iter().filter(|file| is_shipped(file, &folder)) {
+            let is_rust = file.extension().is_some_and(|extension| extension == "rs");
+            for name in if is_rust { defined(&file, &root) } else { in_c(&file, &root) } {
                 let words = words(&name.name);
                 let singular = words.strip_suffix('s').unwrap_or(&words);
                 let Some((instead, only_types)) = replaced.get(&words).or(replaced.get(singular)) else {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use testkit::names::{defined, rust_files};
+use testkit::names::{defined, files};
 use testkit::workspace::{packages, root};
 
 /// Paths in code spans, such as `worker::fusion::FlowCache`, each with its line from 1. Spans within fenced
@@ -54,7 +54,7 @@ fn paths_in_pages_exist() {
     let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for package in packages() {
         let of_package = names.entry(library(&package.name)).or_default();
-        for file in rust_files(&root.join(&package.folder).join("src")) {
+        for file in files(&root.join(&package.folder).join("src"), &["rs"]) {
             of_package.extend(defined(&file, &root).into_iter().map(|name| name.name));
         }
         let root_file = std::fs::read_to_string(root.join(&package.sources[0])).expect("its root file");

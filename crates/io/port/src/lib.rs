@@ -9,6 +9,7 @@
 //! - [`dpdk`]: everything that DPDK has a driver for.
 //! - [`mod@file`]: names of one file compared, and output files that are not changed before a run starts.
 //! - [`interface`]: the addresses of a port on its network, and its neighbours.
+//! - [`records`]: an output file that contains whole records only.
 //! - [`offload`]: checksums and segmentation that senders on the same machine leave to a device.
 
 pub mod capture;
@@ -18,6 +19,7 @@ pub mod frames;
 pub mod interface;
 pub mod memory;
 pub mod offload;
+pub mod records;
 
 pub use capture::{CaptureOptions, CapturePort};
 pub use dpdk::{Dpdk, DpdkPort, DpdkSpec, driver_names};

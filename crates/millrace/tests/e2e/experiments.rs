@@ -159,7 +159,9 @@ fn all_in_miniature(paper: &str, skips: &[&str]) {
     let names: Vec<&str> = names.filter(|name| name.starts_with(paper)).collect();
     assert!(names.len() >= 3, "{listed}");
     for name in names {
-        for figure in in_miniature(&folder, name) {
+        let figures = in_miniature(&folder, name);
+        assert_counted(name, &figures);
+        for figure in figures {
             for skipped in list(&figure, "skipped") {
                 let what = skipped["what"].as_str().expect("text");
                 assert!(skips.iter().any(|skip| what.contains(skip)), "{name}: {skipped}");
@@ -171,6 +173,34 @@ fn all_in_miniature(paper: &str, skips: &[&str]) {
             assert!(figure["command"].as_str().is_some_and(|command| command.contains(name)), "{name}");
         }
     }
+}
+
+/// Packets, their order and their execution mode were counted, over all chains of an experiment, unless
+/// nothing could be measured. That they are as expected, [`assert_expected`] asserts.
+fn assert_counted(name: &str, figures: &[Value]) {
+    let all = figures.iter().flat_map(|figure| list(figure, "expected"));
+    let counted = all.filter(|one| one["counted"] == true);
+    let counted: Vec<&str> = counted.filter_map(|one| one["sentence"].as_str()).collect();
+    let has = |what: &str| counted.iter().any(|sentence| sentence.contains(what));
+    let own = |figure: &Value| list(figure, "series").iter().any(|series| series["origin"] == "own");
+    if !figures.iter().any(own) {
+        return;
+    }
+    assert!(has("account"), "{name}: {counted:#?}");
+    // Which chains an experiment runs.
+    let (fused, modular, nfs) = ("fused chains", "modular chains", "NFs in processes");
+    let wanted: &[&str] = match name {
+        "niu-baseline" | "niu-chain" | "niu-latency-chain" | "mvmp-forward" | "mvmp-chain"
+        | "netvm-forward" | "netvm-sizes" | "netvm-latency" => &[fused, modular, nfs],
+        "niu-bottleneck" | "niu-colocation" | "snf-chain" | "snf-sizes" | "snf-acl" => &[fused, modular],
+        "netvm-chain" => &[fused, nfs],
+        "niu-latency-rate" => &[fused],
+        "mvmp-duplicate" | "netvm-steering" | "netvm-deploy" | "netvm-dos" => &[nfs],
+        _ => &[],
+    };
+    assert!(wanted.iter().all(|what| has(what)), "{name}: {counted:#?}");
+    let is_ordered = ["niu-latency-rate", "niu-latency-chain", "snf-acl", "netvm-latency"].contains(&name);
+    assert!(has("stamped frames") || !is_ordered, "{name}: {counted:#?}");
 }
 
 #[test]

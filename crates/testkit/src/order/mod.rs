@@ -3,11 +3,12 @@
 //! Between crates: `members` of the root `Cargo.toml` is the order, a crate uses crates above it
 //! ([`against_the_order`]). Inside a crate there must be an order, whichever: neither files nor sibling
 //! modules use each other in a circle ([`circles`]). What counts is where a name is defined, not where it is
-//! re-exported; code for tests, fuzzing and models (`cfg(test)`, `cfg(fuzzing)`, `cfg(loom)`) does not count.
+//! re-exported; code for tests, fuzzing and models (`cfg(test)`, `cfg(fuzzing)`, `cfg(loom)`, the features
+//! `testing` and `fuzzing`) does not count.
 
 mod circle;
-mod module;
-mod names;
+pub(crate) mod module;
+pub(crate) mod names;
 
 pub use circle::{Circle, circles};
 

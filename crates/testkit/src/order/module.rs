@@ -89,7 +89,7 @@ fn read_module(modules: &mut Vec<Module>, parent: usize, inner: &syn::ItemMod, f
 }
 
 /// Whether an attribute keeps what it stands at out of what ships.
-fn is_for_tests(attribute: &syn::Attribute) -> bool {
+pub fn is_for_tests(attribute: &syn::Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;
     }
@@ -97,7 +97,7 @@ fn is_for_tests(attribute: &syn::Attribute) -> bool {
     attribute.path().is_ident("cfg") && names_tests(list.tokens.clone())
 }
 
-/// Whether a condition names tests, fuzzing or models, and does not exclude them.
+/// Whether a condition names tests, fuzzing or models, as such or as a feature, and does not exclude them.
 fn names_tests(condition: TokenStream) -> bool {
     let mut excluded = false;
     for token in condition {
@@ -107,6 +107,11 @@ fn names_tests(condition: TokenStream) -> bool {
                     return true;
                 }
                 excluded = word == "not";
+            }
+            TokenTree::Literal(feature)
+                if ["\"testing\"", "\"fuzzing\""].contains(&feature.to_string().as_str()) =>
+            {
+                return true;
             }
             TokenTree::Group(group) if !excluded && names_tests(group.stream()) => return true,
             _ => {}

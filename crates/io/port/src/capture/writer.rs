@@ -4,6 +4,7 @@
 //! truncated to the last whole frame, and the error contains the number of frames.
 
 use super::format::{FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, RECORD_HEADER_BYTES, Resolution};
+use crate::records::{FailedWrite, RecordFile};
 use crate::{OutputFile, PortError, Result};
 use shm::{Packet, PacketBytes};
 use std::path::Path;
@@ -14,16 +15,9 @@ const HOLD_BYTES: usize = 256 << 10;
 /// A capture being written. The first [`CaptureWriter::flush`] replaces the file, even without any frames.
 /// Dropping the writer writes the buffered frames, but only `flush` returns an error.
 pub struct CaptureWriter {
-    file: OutputFile,
+    file: RecordFile,
     resolution: Resolution,
-    held: Vec<u8>,
-    /// The end of each frame in `held`.
-    ends: Vec<usize>,
-    /// Bytes in the file, all of them of whole frames.
-    written_bytes: u64,
-    written_frames: u64,
     lost_frames: LostFrames,
-    failed: bool,
 }
 
 /// Frames that a writer took and that are not in its file.
@@ -52,28 +46,21 @@ impl CaptureWriter {
 
     /// The same, with timestamps of that resolution.
     pub fn with_resolution(file: OutputFile, link_type: u32, resolution: Resolution) -> CaptureWriter {
-        let mut held = Vec::with_capacity(HOLD_BYTES + FILE_HEADER_BYTES);
-        held.extend_from_slice(&(resolution as u32).to_ne_bytes());
-        held.extend_from_slice(&2u16.to_ne_bytes());
-        held.extend_from_slice(&4u16.to_ne_bytes());
-        held.extend_from_slice(&[0; 8]);
-        held.extend_from_slice(&LONGEST_RECORD_BYTES.to_ne_bytes());
-        held.extend_from_slice(&link_type.to_ne_bytes());
-        CaptureWriter {
-            file,
-            resolution,
-            held,
-            ends: Vec::new(),
-            written_bytes: 0,
-            written_frames: 0,
-            lost_frames: LostFrames::default(),
-            failed: false,
-        }
+        let mut header = Vec::with_capacity(FILE_HEADER_BYTES);
+        header.extend_from_slice(&(resolution as u32).to_ne_bytes());
+        header.extend_from_slice(&2u16.to_ne_bytes());
+        header.extend_from_slice(&4u16.to_ne_bytes());
+        header.extend_from_slice(&[0; 8]);
+        header.extend_from_slice(&LONGEST_RECORD_BYTES.to_ne_bytes());
+        header.extend_from_slice(&link_type.to_ne_bytes());
+        let mut file = RecordFile::new(file, HOLD_BYTES);
+        file.header(&header);
+        CaptureWriter { file, resolution, lost_frames: LostFrames::default() }
     }
 
     /// Frames that are in the file.
     pub fn written_frames(&self) -> u64 {
-        self.written_frames
+        self.file.written()
     }
 
     /// Frames that could not be written.
@@ -88,7 +75,7 @@ impl CaptureWriter {
     /// When the disk is full or fails: see [`CaptureWriter::flush`]. After an error no frame can be added.
     pub fn write(&mut self, timestamp_ns: u64, original_bytes: u32, frame: &[u8]) -> Result<()> {
         self.start_record(timestamp_ns, original_bytes, frame.len())?;
-        self.held.extend_from_slice(frame);
+        self.file.buffer().extend_from_slice(frame);
         self.end_record()
     }
 
@@ -101,9 +88,10 @@ impl CaptureWriter {
         let bytes = PacketBytes::new(packet);
         let len = packet::access::Access::len(&bytes);
         self.start_record(timestamp_ns, original_bytes, len)?;
-        let at = self.held.len();
-        self.held.resize(at + len, 0);
-        if let Some(room) = self.held.get_mut(at..) {
+        let held = self.file.buffer();
+        let at = held.len();
+        held.resize(at + len, 0);
+        if let Some(room) = held.get_mut(at..) {
             // `room` is as long as the view, so the copy is complete.
             let _ = packet::access::Access::copy_out(&bytes, 0, room);
         }
@@ -111,7 +99,7 @@ impl CaptureWriter {
     }
 
     fn start_record(&mut self, timestamp_ns: u64, original_bytes: u32, len: usize) -> Result<()> {
-        if self.failed {
+        if self.file.has_failed() {
             self.lost_frames.frames += 1;
             self.lost_frames.bytes += len as u64;
             return Err(self.stopped(std::io::Error::other("an earlier write failed")));
@@ -126,13 +114,13 @@ impl CaptureWriter {
         {
             place.copy_from_slice(&value.to_ne_bytes());
         }
-        self.held.extend_from_slice(&header);
+        self.file.buffer().extend_from_slice(&header);
         Ok(())
     }
 
     fn end_record(&mut self) -> Result<()> {
-        self.ends.push(self.held.len());
-        if self.held.len() >= HOLD_BYTES { self.flush() } else { Ok(()) }
+        let ended = self.file.end_record();
+        ended.map_err(|failed| self.failed(failed))
     }
 
     /// Writes the buffered frames.
@@ -142,54 +130,24 @@ impl CaptureWriter {
     /// When the disk is full or fails: the file then ends with its last whole frame, and the error contains
     /// the number of frames.
     pub fn flush(&mut self) -> Result<()> {
-        if self.failed {
-            return Ok(());
-        }
-        if let Err((at, error)) = self.file.write_all(&self.held) {
-            return Err(self.give_up(at, error));
-        }
-        self.written_bytes += self.held.len() as u64;
-        self.written_frames += self.ends.len() as u64;
-        self.held.clear();
-        self.ends.clear();
-        Ok(())
+        let flushed = self.file.flush();
+        flushed.map_err(|failed| self.failed(failed))
     }
 
-    /// Truncates the file to whole frames after a write stopped `at` bytes into the buffer.
-    fn give_up(&mut self, at: usize, error: std::io::Error) -> PortError {
-        self.failed = true;
-        let whole = self.ends.iter().take_while(|&&end| end <= at).count();
-        let header = if self.written_bytes == 0 { FILE_HEADER_BYTES } else { 0 };
-        let last = whole.checked_sub(1).and_then(|last| self.ends.get(last)).copied();
-        let end = last.unwrap_or(header.min(at));
-        self.written_frames += whole as u64;
-        self.written_bytes += end as u64;
-        self.file.cut_back(self.written_bytes);
-        let mut start = end.max(header);
-        for &frame_end in self.ends.iter().skip(whole) {
-            self.lost_frames.frames += 1;
-            self.lost_frames.bytes += (frame_end - start).saturating_sub(RECORD_HEADER_BYTES) as u64;
-            start = frame_end;
-        }
-        self.held.clear();
-        self.ends.clear();
+    /// Counts the frames that are lost since a write failed.
+    fn failed(&mut self, FailedWrite { error, missing }: FailedWrite) -> PortError {
+        self.lost_frames.frames += missing.len() as u64;
+        self.lost_frames.bytes +=
+            missing.iter().map(|bytes| bytes.saturating_sub(RECORD_HEADER_BYTES) as u64).sum::<u64>();
         self.stopped(error)
     }
 
     fn stopped(&self, source: std::io::Error) -> PortError {
         PortError::CaptureStopped {
             path: self.file.path().to_owned(),
-            whole_frames: self.written_frames,
+            whole_frames: self.file.written(),
             lost_frames: self.lost_frames.frames,
             source,
-        }
-    }
-}
-
-impl Drop for CaptureWriter {
-    fn drop(&mut self) {
-        if self.file.has_begun() || !self.ends.is_empty() {
-            let _ = self.flush();
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::load::DISTURBED;
 use crate::start::{RunOptions, failed};
 use crate::stats::Quantiles;
 use crate::trial::again;
-use crate::trial::closed::{ClosedLoop, Window};
+use crate::trial::closed::{ClosedLoop, PROCESS_NF, Window};
 use crate::units::counted;
 use runtime::running::Running;
 use serde::Serialize;
@@ -31,8 +31,6 @@ use worker::report::NodeReport;
 pub const BORNE: f64 = 0.15;
 /// How long a worker may take to switch its probes on or off.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The class of the elements that represent NFs in processes.
-const PROCESS: &str = "ProcessNF";
 
 /// How to measure a breakdown.
 #[derive(Clone, PartialEq, Debug)]
@@ -356,12 +354,12 @@ fn label(stage: Stage, nodes: &[NodeReport], probes: &Probes) -> StageCost {
         Stage::Turn => StageCost::of(Kind::Loop),
         Stage::Waiting => StageCost::of(Kind::Waiting),
         Stage::Element(node) => of(node, |node| match () {
-            () if node.class == PROCESS => Kind::ToNf,
+            () if node.class == PROCESS_NF => Kind::ToNf,
             () if node.sent > 0 => Kind::Send,
             () => Kind::Element,
         }),
         Stage::Task(node) => of(node, |node| match () {
-            () if node.class == PROCESS => Kind::FromNf,
+            () if node.class == PROCESS_NF => Kind::FromNf,
             () if node.received > 0 => Kind::Receive,
             () if node.sent > 0 => Kind::Send,
             () => Kind::Task,
@@ -441,7 +439,7 @@ struct NfProcess {
 
 /// All of a chain.
 fn nf_processes(chain: &ClosedLoop) -> Vec<NfProcess> {
-    let nodes = chain.running().report().nodes.into_iter().filter(|node| node.class == PROCESS);
+    let nodes = chain.running().report().nodes.into_iter().filter(|node| node.class == PROCESS_NF);
     let process = |node: NodeReport| {
         let pid = chain.running().read(&format!("{}.pid", node.name)).ok()?.trim().parse().ok()?;
         Some(NfProcess { name: node.name, pid })

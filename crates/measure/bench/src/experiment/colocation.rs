@@ -1,7 +1,6 @@
 //! Independent chains that run at once: their throughput together, and how much they disturb each other.
 
-use super::lab::trial::{self, sound};
-use super::lab::{Case, Lab};
+use super::lab::{Case, Lab, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure};
 use crate::shape::Shape;
@@ -104,7 +103,7 @@ fn together(
         running.push(ClosedLoop::warmed_up(path, &run)?);
     }
     let windows = watch_all(&running, lab.effort.seconds);
-    running.into_iter().try_for_each(sound)?;
+    running.into_iter().try_for_each(|chain| trial::ended(lab, chain))?;
     let rate = |window: &crate::trial::closed::Window| {
         (window.per_second(window.packets) / 1e6, window.is_disturbed())
     };

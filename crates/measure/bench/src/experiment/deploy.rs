@@ -5,13 +5,13 @@
 //! host and NF has finished, and until the first packet leaves the NF. The figure shows the paper's values
 //! beside them.
 
-use super::lab::Lab;
+use super::lab::{Lab, trial};
 use super::live::{LiveChain, await_state, out_of};
 use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Point, Series};
 use crate::shape::Shape;
-use crate::start::{RunOptions, failed};
+use crate::start::RunOptions;
 use container::runtime::{Installed, Runtime};
 use nf_host::{Instance, NfState};
 use std::path::Path;
@@ -176,13 +176,15 @@ fn of_way(way: Deployment, lab: &Lab, image: Option<&str>) -> Result<Vec<Took>, 
 /// Gives the existing element rules that let packets through.
 fn in_place(script: &Script, lab: &Lab) -> Result<Vec<Took>, BenchError> {
     let chain = LiveChain::start_script(script, &lab.setting())?;
-    repeated(lab, || {
+    let took = repeated(lab, || {
         chain.write("nf/rules.config", SHUT)?;
         std::thread::sleep(RUN_OUT);
         let (before, start) = (chain.report().sent(), Instant::now());
         chain.write("nf/rules.config", OPEN)?;
         Took::first(&chain, "the filter", before, start)
-    })
+    });
+    trial::ended(lab, chain)?;
+    took
 }
 
 /// Ends the running chain, and starts one that has the NF.
@@ -193,9 +195,10 @@ fn exchanged(script: &Script, shape: Option<Shape>, lab: &Lab) -> Result<Vec<Too
         let old = LiveChain::start_script(&empty, &setting)?;
         Took::first(&old, "the chain before", 0, Instant::now())?;
         let start = Instant::now();
-        old.end();
+        trial::ended(lab, old)?;
         let new = LiveChain::start_script(script, &setting)?;
-        Took::first(&new, "the chain", 0, start)
+        let took = Took::first(&new, "the chain", 0, start)?;
+        trial::ended(lab, new).map(|()| took)
     })
 }
 
@@ -204,7 +207,9 @@ fn restarted(script: &Script, lab: &Lab) -> Result<Vec<Took>, BenchError> {
     let chain = LiveChain::start_script(script, &lab.setting())?;
     let instance = chain.instance("nf")?;
     await_state(&instance, NfState::Up)?;
-    restarts(&chain, &instance, lab)
+    let took = restarts(&chain, &instance, lab);
+    trial::ended(lab, chain)?;
+    took
 }
 
 fn restarts(chain: &LiveChain, instance: &Instance, lab: &Lab) -> Result<Vec<Took>, BenchError> {
@@ -246,10 +251,7 @@ fn of_chain(path: &Path, lab: &mut Lab, figure: &mut Figure) -> Result<(), Bench
         let start = Instant::now();
         let chain = LiveChain::start_script(&script, &setting)?;
         let took = Took::first(&chain, "the chain", 0, start)?;
-        match chain.end().is_balanced() {
-            true => Ok(took),
-            false => Err(failed("not all packets are accounted for: see `millrace run`")),
-        }
+        trial::ended(lab, chain).map(|()| took)
     })?;
     add(figure, "the whole chain".into(), &whole);
     let chain = LiveChain::start_script(&script, &setting)?;
@@ -271,7 +273,7 @@ fn of_chain(path: &Path, lab: &mut Lab, figure: &mut Figure) -> Result<(), Bench
             figure.skip(nf, "it runs as elements of this process, and starts with the chain");
         }
     }
-    Ok(())
+    trial::ended(lab, chain)
 }
 
 /// A deployment's place on the axis, with what it took.

@@ -1,6 +1,7 @@
 //! A chain that runs in this process while an experiment starts and stops its NFs and writes its handlers.
 
-use super::lab::trial::RING;
+use super::lab::Lab;
+use super::lab::trial::{self, RING};
 use super::script::Script;
 use crate::BenchError;
 use crate::load::Batching;
@@ -137,32 +138,31 @@ impl LiveChain {
         grown.ok_or_else(told).map(|at| (at - since).as_secs_f64())
     }
 
-    /// Starts a chain, and once packets have flowed for a while counts them, with what `read` reads before
-    /// and behind.
+    /// Starts a chain with the lab's setting, and once packets have flowed for a while counts them for as
+    /// long as a saturation point takes, with what `read` reads before and behind.
     ///
     /// # Errors
-    /// As [`LiveChain::start_script`], when an NF does not start, when it ends by itself or no packets come,
-    /// or when `read` fails.
+    /// As [`LiveChain::start_script`] and [`trial::ended`], when an NF does not start, when it ends by itself
+    /// or no packets come, or when `read` fails.
     pub fn watched<T>(
+        lab: &Lab,
         script: &Script,
-        run: &RunOptions,
-        seconds: f64,
         read: impl Fn(&LiveChain) -> Result<T, BenchError>,
     ) -> Result<Watched<T>, BenchError> {
-        let mut chain = LiveChain::start_script(script, run)?;
+        let mut chain = LiveChain::start_script(script, &lab.setting())?;
         chain.await_nfs()?;
         std::thread::sleep(WARM_UP);
         chain.find_threads();
         let was_near = chain.await_near();
         let before = read(&chain)?;
-        let window = chain.watch(seconds);
+        let window = chain.watch(lab.effort.seconds);
         if chain.running().is_over() {
             return Err(failed("the run ended by itself"));
         }
         let window = window?;
         let after = read(&chain)?;
         let is_far = !was_near || chain.is_far();
-        chain.end();
+        trial::ended(lab, chain)?;
         let disturbed = is_far || window.is_disturbed();
         Ok(Watched { before, after, window, disturbed })
     }

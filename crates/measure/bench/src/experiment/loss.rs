@@ -48,7 +48,7 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
             let trial_s = lab.effort.trial_s.max(0.1);
             let offers = SHARES.map(|share| (share * 100.0, Offer::even(share * pdr, trial_s)));
             let lost = |observed: &Observed| [(mode.name.into(), observed.loss_ratio(passed) * 100.0)];
-            let mut samples = trial::offered(chain, offers, lost)?;
+            let mut samples = trial::offered(lab, chain, offers, lost)?;
             samples.iter_mut().for_each(|sample| sample.disturbed |= is_doubtful);
             Ok(samples)
         }));
@@ -90,7 +90,7 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
             let mut chain = trial::open(path, &lab.run_options(mode, Some(size)), Batching::Adaptive)?;
             let line = Rate::Bits(gbps * 1e9).frames(f64::from(size));
             let (frames, disturbed) = longest(chain.as_mut(), line)?;
-            trial::ended(chain)?;
+            trial::ended(lab, chain.into_chain())?;
             Ok(vec![Sample { series: mode.name.into(), x: f64::from(size), y: frames, disturbed }])
         })
     });

@@ -171,7 +171,7 @@ fn several(lab: &Lab, by: &str, steered: &Steered, count: usize) -> Result<Vec<S
         1 => Ok(vec![]),
         _ => chain.read(&format!("{nf}/steer.packets")).and_then(|text| counts(&text)),
     };
-    let watched = LiveChain::watched(&script, &lab.setting(), lab.effort.seconds, given)?;
+    let watched = LiveChain::watched(lab, &script, given)?;
     let Watched { before, after, window, disturbed } = watched;
     let each: Vec<u64> = match count {
         1 => vec![window.packets],

@@ -133,7 +133,7 @@ fn once(lab: &Lab, shared: Shared, count: usize, size: u32) -> Result<Vec<Sample
         (1..=count).map(of).collect()
     };
     let script = script(lab, shared, count, size)?;
-    let watched = LiveChain::watched(&script, &lab.setting(), lab.effort.seconds, seen)?;
+    let watched = LiveChain::watched(lab, &script, seen)?;
     let Watched { before, after, window, disturbed } = watched;
     let least = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).min();
     let sample = |what: &str, packets: u64| Sample {

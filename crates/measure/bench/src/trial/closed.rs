@@ -12,9 +12,10 @@ const WARM_UP: Duration = Duration::from_millis(200);
 /// How long packets may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The class of the elements that represent NFs in processes, and their drop reason while the process does
-/// not run.
-const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
+/// The class of the elements that represent NFs in processes.
+pub const PROCESS_NF: &str = "ProcessNF";
+/// Their drop reason while the process does not run.
+const DOWN: &str = "nf-down";
 
 /// What was seen for a while.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -144,9 +145,9 @@ impl ClosedLoop {
             }
         }
         let down = |node: &worker::report::NodeReport| {
-            node.class == PROCESS_DOWN.0
+            node.class == PROCESS_NF
                 && node.outputs.iter().sum::<u64>() == 0
-                && node.dropped.iter().any(|(reason, _)| reason == PROCESS_DOWN.1)
+                && node.dropped.iter().any(|(reason, _)| reason == DOWN)
         };
         if let Some(nf) = self.running().report().nodes.iter().find(|node| down(node)) {
             let told =

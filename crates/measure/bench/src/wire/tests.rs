@@ -184,13 +184,15 @@ fn loss_is_counted_exactly() {
 fn a_limit_is_seen_as_it_is() {
     // 20,000 frames a second, and a queue of 20.
     let (mut wire, model, _) = wire(Model { service_ns: 50_000, room: 20, ..Model::default() });
+    let start = Instant::now();
     let observed = wire.offer(&Offer::stamped(40_000.0, 0.2)).expect("a trial");
+    let most = start.elapsed().as_nanos() as u64 / 50_000 + 20;
     let dropped = model.lock().expect("not broken").dropped;
     assert_eq!(observed.arrived, 8_000);
     assert_eq!(observed.sent, 8_000 - dropped, "what the system says it dropped is what is missing");
-    // The model cannot serve more, however the machine is disturbed.
-    assert!(observed.sent <= 4_000 + 100);
-    assert!(dropped >= 3_900, "{dropped}");
+    // It serves what its rate and its queue allow for as long as the trial took, however busy the machine is.
+    assert!(observed.sent <= most, "{} of {most}", observed.sent);
+    assert!(dropped + most >= 8_000, "{dropped}");
 }
 
 #[test]

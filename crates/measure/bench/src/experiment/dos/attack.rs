@@ -3,7 +3,7 @@
 use super::options::DosOptions;
 use super::orchestrator::{Orchestrator, Story};
 use crate::BenchError;
-use crate::experiment::lab::Lab;
+use crate::experiment::lab::{Lab, trial};
 use crate::experiment::live::{LiveChain, await_state};
 use crate::experiment::script::Script;
 use crate::load::pace::Pace;
@@ -153,7 +153,7 @@ pub(super) fn attack(way: Defence, lab: &Lab, options: &DosOptions) -> Result<At
         (story.join().unwrap_or_else(|_| Err(failed("the thread that orchestrates has ended"))), samples)
     });
     let Story { began: attack_began, detected_s, works_s } = story?;
-    chain.end();
+    trial::ended(lab, chain)?;
     let began_s = (attack_began - began).as_secs_f64();
     let relative = |sample: Counts| Counts { at_s: sample.at_s - began_s, ..sample };
     Ok(Attack { samples: samples.into_iter().map(relative).collect(), detected_s, works_s })

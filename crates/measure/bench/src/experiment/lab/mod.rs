@@ -1,11 +1,13 @@
 //! The setting that experiments share: the effort, the folder for their chains, and their cores.
 //!
+//! - [`accounting`]: counts packets, their order and their execution mode over all chains
 //! - [`clock`]: sets a core's frequency, where that is possible
 //! - [`effort`]: repeats and times of measurements
 //! - [`row`]: chains of NFs in a row, in every execution mode
 //! - [`sweep`]: measures points by turns, round by round, and returns their curves
 //! - [`trial`]: measures a chain at saturation, at set rates, or without loss
 
+pub mod accounting;
 pub mod clock;
 pub mod effort;
 pub mod row;
@@ -21,6 +23,8 @@ use crate::figure::{Axis, Figure};
 use crate::machine::Machine;
 use crate::machine::Topology;
 use crate::start::RunOptions;
+use accounting::Accounting;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// Burst size, in packets.
@@ -39,6 +43,8 @@ pub struct Lab<'a> {
     /// This program, where it can be the benchmark's relay and run Click configurations in processes. Without
     /// it the measurements that need it are skipped.
     pub millrace: Option<PathBuf>,
+    /// What the chains have counted that ended since it was last taken.
+    accounting: RefCell<Accounting>,
     folder: PathBuf,
     progress: &'a mut dyn FnMut(&str),
 }
@@ -48,7 +54,15 @@ impl<'a> Lab<'a> {
     pub fn new(effort: Effort, folder: &Path, progress: &'a mut dyn FnMut(&str)) -> Lab<'a> {
         let machine = Machine::look();
         let topology = Topology::look(&machine.cores);
-        Lab { effort, machine, topology, millrace: None, folder: folder.into(), progress }
+        Lab {
+            effort,
+            machine,
+            topology,
+            millrace: None,
+            accounting: RefCell::default(),
+            folder: folder.into(),
+            progress,
+        }
     }
 
     /// The folder that chains are written to.
@@ -59,6 +73,11 @@ impl<'a> Lab<'a> {
     /// Reports progress.
     pub fn tell(&mut self, what: &str) {
         (self.progress)(what);
+    }
+
+    /// What the chains have counted that ended since this was last called.
+    pub fn take_accounting(&self) -> Accounting {
+        self.accounting.take()
     }
 
     /// The section of an NF that is a program: the benchmark's relay.

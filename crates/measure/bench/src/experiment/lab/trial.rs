@@ -2,9 +2,9 @@
 
 use super::Lab;
 use crate::BenchError;
-use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, UnderTest};
+use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer};
 use crate::search::{Goal, Limits, search_one};
-use crate::start::{Loaded, RunOptions, failed};
+use crate::start::{Loaded, RunOptions, RunningChain, failed};
 use crate::trial::closed::ClosedLoop;
 use crate::trial::{Sample, Trials};
 use chain::{PortKind, PortSource};
@@ -50,29 +50,24 @@ pub fn saturation(lab: &Lab, path: &Path, run: &RunOptions) -> Result<(f64, bool
     let was_far = !chain.await_near();
     let window = chain.watch(lab.effort.seconds);
     let is_far = was_far || chain.is_far();
-    sound(chain)?;
+    ended(lab, chain)?;
     let window = window?;
     Ok((window.per_second(window.packets) / 1e6, is_far || window.is_disturbed()))
 }
 
-/// Ends a chain in a closed loop.
+/// Ends a chain, and counts its packets.
 ///
 /// # Errors
 /// When not every packet is accounted for.
-pub fn sound(chain: ClosedLoop) -> Result<(), BenchError> {
-    accounted(chain.end().is_balanced())
-}
-
-/// Ends a chain under test.
-///
-/// # Errors
-/// As [`sound`].
-pub fn ended(chain: Box<ChainUnderTest>) -> Result<(), BenchError> {
-    accounted(chain.end()?)
-}
-
-fn accounted(is_balanced: bool) -> Result<(), BenchError> {
-    if is_balanced { Ok(()) } else { Err(failed("not every packet was accounted for; this is a defect")) }
+pub fn ended(lab: &Lab, chain: RunningChain) -> Result<(), BenchError> {
+    let shape = chain.shape;
+    let outcome = chain.end();
+    lab.accounting.borrow_mut().add_chain(shape, &outcome);
+    if outcome.is_balanced() {
+        Ok(())
+    } else {
+        Err(failed("not every packet was accounted for; this is a defect"))
+    }
 }
 
 /// Starts a chain under test, to which loads can be offered.
@@ -89,6 +84,7 @@ pub fn open(path: &Path, run: &RunOptions, batching: Batching) -> Result<Box<Cha
 /// # Errors
 /// When nothing can be measured, or not every packet is accounted for.
 pub fn offered<Values: IntoIterator<Item = (String, f64)>>(
+    lab: &Lab,
     mut chain: Box<ChainUnderTest>,
     offers: impl IntoIterator<Item = (f64, Offer)>,
     values: impl Fn(&Observed) -> Values,
@@ -97,11 +93,12 @@ pub fn offered<Values: IntoIterator<Item = (String, f64)>>(
     let mut samples = vec![];
     let all = offers.into_iter().try_for_each(|(x, offer)| {
         let observed = trials.offer(&offer)?;
+        lab.accounting.borrow_mut().add_trial(&observed);
         let disturbed = observed.is_disturbed();
         samples.extend(values(&observed).into_iter().map(|(series, y)| Sample { series, x, y, disturbed }));
         Ok(())
     });
-    ended(chain)?;
+    ended(lab, chain.into_chain())?;
     all.map(|()| samples)
 }
 
@@ -118,7 +115,7 @@ pub fn latencies(
     loads: &[(f64, f64)],
 ) -> Result<Vec<Sample>, BenchError> {
     let offers = loads.iter().map(|(x, rate)| (*x, Offer::sampled(*rate, latency_s(lab, *rate))));
-    offered(open(path, run, batching)?, offers, |observed| {
+    offered(lab, open(path, run, batching)?, offers, |observed| {
         let us = |(told, quantile): (&str, f64)| {
             Some((format!("{name}, {told}"), observed.latency()?.value_at_quantile(quantile) as f64 / 1e3))
         };
@@ -140,6 +137,6 @@ pub fn carried(lab: &Lab, mut chain: Box<ChainUnderTest>, goal: Goal) -> Result<
     let mut trials = Trials::new(chain.as_mut());
     let found = search_one(lab.effort.goal(goal), &LIMITS, &mut trials);
     let disturbed = trials.tally.disturbed * 2 > trials.tally.trials;
-    ended(chain)?;
+    ended(lab, chain.into_chain())?;
     Ok((found?.throughput(), disturbed))
 }

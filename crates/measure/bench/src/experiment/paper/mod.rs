@@ -93,12 +93,18 @@ impl Paper {
         format!("{}, {}", self.paper, self.place)
     }
 
-    /// Carries it out: a figure, or several.
+    /// Carries it out: a figure, or several. What is expected of the counts of all its chains stands at the
+    /// first.
     ///
     /// # Errors
     /// When nothing can be measured. The figures list what this machine cannot measure.
     pub fn run(&self, lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-        let mut figures = (self.run)(lab)?;
+        let ran = (self.run)(lab);
+        let counted = lab.take_accounting();
+        let mut figures = ran?;
+        if let Some(first) = figures.first_mut() {
+            first.expected.extend(counted.expected());
+        }
         for figure in &mut figures {
             figure.command = format!("millrace bench paper {} --{}", self.name, lab.effort.name);
             figure.source = Some(self.source());

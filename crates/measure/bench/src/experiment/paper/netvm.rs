@@ -8,7 +8,7 @@ use crate::experiment::deploy::deploy as deployed;
 use crate::experiment::dos::{DosOptions, dos as attacked};
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::experiment::steering::steering as steered;
-use crate::figure::{Axis, Figure, Point, Series};
+use crate::figure::{Axis, Expectation, Figure, Point, Series};
 use crate::load::{Batching, Observed, Offer};
 
 const PLACE: &str = "NetVM, section V: KVM on a Xeon X5650 at 2.67 GHz, one 10 GbE port";
@@ -46,7 +46,7 @@ fn over_loads<'r>(
             let path = lab.row(&row.nfs, row.mode)?;
             let chain = trial::open(&path, &lab.run_options(row.mode, Some(64)), Batching::Adaptive)?;
             let offers = loads.iter().map(|load| (*load, offer(lab, load * 1e6)));
-            trial::offered(chain, offers, |observed| y(observed).map(|y| (row.name.clone(), y)))
+            trial::offered(lab, chain, offers, |observed| y(observed).map(|y| (row.name.clone(), y)))
         })
     })
 }
@@ -199,6 +199,8 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
                 continue;
             }
         };
+        let sentence = format!("{}: every element accounts for all of its packets", row.name);
+        figure.expected.push(Expectation::of_counts(sentence, found.sound));
         let parts = [Kind::Receive, Kind::ToNf, Kind::InNf, Kind::FromNf, Kind::Send]
             .map(|kind| found.cycles(kind) / found.cycles_per_ns);
         let total: f64 = parts.iter().sum();

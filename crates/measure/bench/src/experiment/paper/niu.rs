@@ -188,7 +188,7 @@ fn busy(lab: &Lab, mode: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     // Only one trial: `sweep` repeats the whole case where it is disturbed, with new counts.
     let observed = chain.offer(&offer);
     let share = (worked() - before) as f64 / (offer.duration_s * 1e9 * cycles_per_ns);
-    trial::ended(chain)?;
+    trial::ended(lab, chain.into_chain())?;
     observed.map(|observed| (share.min(1.0), observed.is_disturbed()))
 }
 
