@@ -9,7 +9,11 @@ use prove::{Counterexample, Leaves, Limits, Observed, Part, Proof};
 use runtime::Assembly;
 use serde::Serialize;
 use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 use worker::fusion::{CompiledRegion, Cut, FusedRegion};
 use worker::graph::Node;
 
@@ -33,7 +37,7 @@ struct Shown {
     elements: Vec<String>,
     /// Number of traffic classes: of the elements, and of the fused program.
     classes: [usize; 2],
-    /// Paths beyond the limit of classes: of the elements, and of the fused program.
+    /// Paths beyond the limits of classes and of time: of the elements, and of the fused program.
     left_out: [usize; 2],
     pairs: usize,
     same_expressions: usize,
@@ -56,21 +60,54 @@ struct Shown {
 ///
 /// # Errors
 /// When a program cannot be compiled or breaks an invariant, or standard output cannot be written.
-pub fn run(assembly: &Assembly, chain: &str, limits: &Limits, json: bool) -> anyhow::Result<ExitStatus> {
+pub fn run(
+    assembly: &Assembly,
+    chain: &str,
+    limits: &Limits,
+    stop: &Arc<AtomicBool>,
+    json: bool,
+) -> anyhow::Result<ExitStatus> {
     let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
+    let until = Instant::now() + limits.time;
     let mut all = vec![];
-    for region in regions {
-        all.push(prove(region, nodes, &assembly.cuts, limits)?);
+    for (at, region) in regions.iter().enumerate() {
+        // What is left of the time is for all the regions that are left.
+        let left = until.saturating_duration_since(Instant::now()) / (regions.len() - at) as u32;
+        all.push(prove(region, nodes, &assembly.cuts, (limits, left), stop)?);
     }
     let differs = all.iter().any(|shown| shown.result == RegionResult::Differs);
     text::print_found(json, &all, || listed(chain, &all)).context("standard output")?;
     Ok(ExitStatus::of(!differs))
 }
 
-fn prove(region: &FusedRegion, nodes: &[Node], cuts: &[Cut], limits: &Limits) -> anyhow::Result<Shown> {
+/// A flag that the first signal sets: it ends the proof with what is known by then. The second signal ends
+/// the program.
+///
+/// # Errors
+/// When the system refuses.
+pub fn stopped_by_signals() -> std::io::Result<Arc<AtomicBool>> {
+    let stop: Arc<AtomicBool> = Arc::default();
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+fn prove(
+    region: &FusedRegion,
+    nodes: &[Node],
+    cuts: &[Cut],
+    (limits, time): (&Limits, Duration),
+    stop: &Arc<AtomicBool>,
+) -> anyhow::Result<Shown> {
     // The program that the host compiles before the first packet.
+    let start = Instant::now();
     let made = CompiledRegion::of(&region.linked.program, &cells(region, nodes));
-    held(region, nodes, cuts, &made.program, |of| Ok(shown(of, &prove::prove(of, limits)?, limits)))
+    let time = time.saturating_sub(start.elapsed());
+    held(region, nodes, cuts, &made.program, |of| {
+        Ok(shown(of, &prove::prove(of, &Limits { time, ..*limits }, stop)?, limits))
+    })
 }
 
 /// The initial values of a fused region's cells: those of its elements, then zeros for the cells that count
@@ -119,12 +156,14 @@ fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown
         None => RegionResult::NotRefuted,
     };
     let mut not_decided = proof.comparison.open.clone();
-    for (left, side) in proof.left.iter().zip(["the elements", "the fused program"]) {
+    let sides = ["the elements", "the fused program"];
+    for ((left, is_late), side) in proof.left.iter().zip(proof.late).zip(sides) {
+        let limit = match is_late {
+            true => "time (--limit), or by a signal".into(),
+            false => format!("{} classes (--max-classes)", limits.classes),
+        };
         if *left > 0 {
-            not_decided.push(format!(
-                "{left} ways through {side} beyond the limit of {} classes (--max-classes)",
-                limits.classes
-            ));
+            not_decided.push(format!("{left} ways through {side} beyond the limit of {limit}"));
         }
     }
     let pairs = proof.comparison.pairs;

@@ -13,6 +13,7 @@ use shm::descriptor::BUF_BYTES;
 use std::collections::{BTreeMap, HashMap};
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
 use synth::classes::filter::{Factor, Filter};
+use synth::deadline::Deadline;
 
 /// Bits of a record's number.
 const RECORD_BITS: usize = 16;
@@ -65,10 +66,10 @@ pub struct Blaster<'p> {
 
 impl<'p> Blaster<'p> {
     /// For the expressions of a pool.
-    pub fn new(pool: &'p Pool) -> Blaster<'p> {
+    pub fn new(pool: &'p Pool, deadline: &Deadline) -> Blaster<'p> {
         Blaster {
             pool,
-            gates: Gates::default(),
+            gates: Gates::new(deadline),
             words: HashMap::new(),
             bits: HashMap::new(),
             asked: vec![],
@@ -79,8 +80,8 @@ impl<'p> Blaster<'p> {
     }
 
     /// The same, with sums over headers computed: more gates, and a solution is a real packet.
-    pub fn exact(pool: &'p Pool) -> Blaster<'p> {
-        Blaster { exact: true, ..Blaster::new(pool) }
+    pub fn exact(pool: &'p Pool, deadline: &Deadline) -> Blaster<'p> {
+        Blaster { exact: true, ..Blaster::new(pool, deadline) }
     }
 
     /// Bits of packets that were requested.
@@ -103,8 +104,11 @@ impl<'p> Blaster<'p> {
         *self.bits.entry((root, bit)).or_insert_with(|| gates.fresh())
     }
 
-    /// The bits of an expression.
+    /// The bits of an expression; none once no more gates are made.
     pub fn word(&mut self, id: Id) -> Word {
+        if self.gates.is_over() {
+            return vec![];
+        }
         if let Some(word) = self.words.get(&id) {
             return word.clone();
         }
@@ -249,6 +253,9 @@ impl<'p> Blaster<'p> {
         let others: Vec<Summed> =
             self.summed.iter().filter(|other| other.transport == transport).cloned().collect();
         for other in others {
+            if self.gates.is_over() {
+                break;
+            }
             let apart = self.differences(&runs, &other.runs);
             let mut differ = [apart.bits, apart.overlaps].concat();
             for (a, b) in of.iter().zip(&other.of) {
@@ -405,6 +412,9 @@ impl<'p> Blaster<'p> {
         let (found, record) = (self.gates.fresh(), self.gates.fresh_word(RECORD_BITS));
         let others: Vec<usize> = (0..self.asked.len()).filter(|at| same(&self.asked[*at])).collect();
         for other in others {
+            if self.gates.is_over() {
+                break;
+            }
             let Asked { key: other_key, args: other_args, found: other_found, record: other_record, .. } =
                 self.asked[other].clone();
             let pairs = key.iter().zip(&other_key);
@@ -455,7 +465,8 @@ impl<'p> Blaster<'p> {
             let mut byte = self.record_byte(lookup, at);
             if log != NO_WRITES {
                 for write in self.pool.rec_writes(log).to_vec() {
-                    if at < write.offset || at >= write.offset + u16::from(write.bytes) {
+                    let is_over = self.gates.is_over();
+                    if is_over || at < write.offset || at >= write.offset + u16::from(write.bytes) {
                         continue;
                     }
                     let other = self.lookup_of(write.rec);

@@ -1,13 +1,22 @@
 //! Boolean questions: shared gates over a SAT solver.
 //!
 //! Numbers are lists of bits, lowest first; missing bits are 0. This module uses no code of the
-//! synthesiser, so that it checks its results independently.
+//! synthesiser but its deadline, so that it checks its results independently.
+//!
+//! Making gates takes time and memory, too: once the deadline is over, or there are too many clauses, no more
+//! are made, and every question is answered with [`Answer::Unknown`]. Bits that were made then mean nothing.
 
 use batsat::{BasicSolver, SolverInterface, lbool};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use synth::deadline::Deadline;
+
+/// Clauses are made until there are this many: some 2 GB of gates and solver.
+const MOST_CLAUSES: u64 = 12_000_000;
+/// Bits that are made between two looks at the clock.
+const BETWEEN_LOOKS: u32 = 1024;
 
 /// A bit, or its negation.
 pub type Bit = batsat::Lit;
@@ -32,24 +41,45 @@ pub struct Gates {
     ands: HashMap<(Bit, Bit), Bit>,
     xors: HashMap<(Bit, Bit), Bit>,
     until: Rc<Cell<Instant>>,
+    deadline: Deadline,
+    is_over: bool,
+    fresh_bits: u32,
     /// Number of questions.
     pub questions: usize,
 }
 
-impl Default for Gates {
-    fn default() -> Gates {
+impl Gates {
+    /// No gates yet.
+    pub fn new(deadline: &Deadline) -> Gates {
         let until = Rc::new(Cell::new(Instant::now()));
         let mut callbacks = batsat::BasicCallbacks::new();
-        let stop = Rc::clone(&until);
-        callbacks.set_stop(move || Instant::now() >= stop.get());
+        let (stop, signal) = (Rc::clone(&until), deadline.clone());
+        callbacks.set_stop(move || signal.is_stopped() || Instant::now() >= stop.get());
         let mut solver = BasicSolver::new(batsat::SolverOpts::default(), callbacks);
         let yes = Bit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![yes]);
-        Gates { solver, yes, ands: HashMap::new(), xors: HashMap::new(), until, questions: 0 }
+        Gates {
+            solver,
+            yes,
+            ands: HashMap::new(),
+            xors: HashMap::new(),
+            until,
+            deadline: deadline.clone(),
+            is_over: deadline.is_over(),
+            fresh_bits: 0,
+            questions: 0,
+        }
     }
-}
 
-impl Gates {
+    /// Whether no more gates are made: the deadline is over, or there are too many.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn look(&mut self) {
+        self.is_over |= self.deadline.is_over() || self.solver.num_clauses() > MOST_CLAUSES;
+    }
+
     /// The constant 1.
     pub fn yes(&self) -> Bit {
         self.yes
@@ -77,6 +107,13 @@ impl Gates {
 
     /// A free bit.
     pub fn fresh(&mut self) -> Bit {
+        self.fresh_bits = self.fresh_bits.wrapping_add(1);
+        if self.fresh_bits.is_multiple_of(BETWEEN_LOOKS) {
+            self.look();
+        }
+        if self.is_over {
+            return self.no();
+        }
         Bit::new(self.solver.new_var_default(), true)
     }
 
@@ -87,11 +124,17 @@ impl Gates {
 
     /// Adds the clause that at least one of the bits is 1.
     pub fn clause(&mut self, bits: &[Bit]) {
+        if self.is_over {
+            return;
+        }
         self.solver.add_clause_reuse(&mut bits.to_vec());
     }
 
     /// 1 if both are 1.
     pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
+        if self.is_over {
+            return self.no();
+        }
         let (a, b) = if a <= b { (a, b) } else { (b, a) };
         match (self.known(a), self.known(b)) {
             (Some(false), _) | (_, Some(false)) => return self.no(),
@@ -119,6 +162,9 @@ impl Gates {
 
     /// 1 if exactly one is 1.
     pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
+        if self.is_over {
+            return self.no();
+        }
         let turned = a.sign() != b.sign();
         let (a, b) = (Bit::new(a.var(), true), Bit::new(b.var(), true));
         let (a, b) = if a <= b { (a, b) } else { (b, a) };
@@ -165,6 +211,9 @@ impl Gates {
 
     /// 1 if any is 1.
     pub fn any(&mut self, bits: &[Bit]) -> Bit {
+        if self.is_over {
+            return self.no();
+        }
         // As one gate: there may be hundreds of bits.
         let mut open: Vec<Bit> = bits.iter().copied().filter(|bit| *bit != self.no()).collect();
         if open.contains(&self.yes) {
@@ -181,6 +230,14 @@ impl Gates {
         }
         open.push(!out);
         self.clause(&open);
+        out
+    }
+
+    /// A bit that may be 1 where at least one of the bits is: one clause, for questions that ask for it.
+    pub fn any_if_asked(&mut self, bits: &[Bit]) -> Bit {
+        let out = self.fresh();
+        let clause: Vec<Bit> = bits.iter().copied().chain([!out]).collect();
+        self.clause(&clause);
         out
     }
 
@@ -333,9 +390,13 @@ impl Gates {
     }
 
     /// Asks whether all the bits can be 1 at once.
-    pub fn ask(&mut self, bits: &[Bit], time: Duration, until: Instant) -> Answer {
+    pub fn ask(&mut self, bits: &[Bit], time: Duration) -> Answer {
+        self.look();
+        if self.is_over {
+            return Answer::Unknown;
+        }
         self.questions += 1;
-        self.until.set((Instant::now() + time).min(until));
+        self.until.set(self.deadline.soonest(Instant::now() + time));
         match self.solver.solve_limited(bits) {
             answer if answer == lbool::FALSE => Answer::Never,
             answer if answer == lbool::TRUE => Answer::Found,
@@ -362,6 +423,8 @@ impl Gates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Each gate, on constants and on bits with a fixed value.
     #[test]
@@ -378,9 +441,8 @@ mod tests {
             (ir::BinOp::Le, |gates, a, b| vec![gates.at_most(a, b)]),
             (ir::BinOp::Eq, |gates, a, b| vec![gates.equal(a, b)]),
         ];
-        let soon = Instant::now() + Duration::from_secs(60);
         for (op, gate) in gates {
-            let mut all = Gates::default();
+            let mut all = Gates::new(&Deadline::default());
             let (x, y) = (all.fresh_word(64), all.fresh_word(64));
             // A product or remainder of two free numbers is large, so one is a constant.
             let both = if matches!(op, ir::BinOp::Rem | ir::BinOp::Mul) {
@@ -397,11 +459,29 @@ mod tests {
                     let (is_a, is_b) = (all.equal(&x, &number_a), all.equal(&y, &number_b));
                     let wanted = all.number(op.apply(a, b));
                     let right = all.equal(both, &wanted);
-                    assert_eq!(all.ask(&[is_a, is_b, !right], Duration::from_secs(9), soon), Answer::Never);
-                    assert_eq!(all.ask(&[is_a, is_b], Duration::from_secs(9), soon), Answer::Found);
+                    assert_eq!(all.ask(&[is_a, is_b, !right], Duration::from_secs(9)), Answer::Never);
+                    assert_eq!(all.ask(&[is_a, is_b], Duration::from_secs(9)), Answer::Found);
                     assert_eq!(all.value(both), op.apply(a, b));
                 }
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_decided_behind_the_deadline() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut gates = Gates::new(&Deadline::default().at_the_latest(Instant::now()));
+        let bit = gates.fresh();
+        assert_eq!(gates.ask(&[bit], Duration::from_secs(9)), Answer::Unknown);
+        assert!(gates.is_over() && gates.questions == 0);
+        // A product of free numbers ends, however large it would be.
+        let far = Instant::now() + Duration::from_secs(99);
+        let mut gates = Gates::new(&Deadline::new(far, Arc::clone(&stop)));
+        let bit = gates.fresh();
+        assert_eq!(gates.ask(&[bit], Duration::from_secs(9)), Answer::Found);
+        stop.store(true, Ordering::Relaxed);
+        let (x, y) = (gates.fresh_word(64), gates.fresh_word(64));
+        gates.mul(&x, &y);
+        assert!(gates.is_over() && gates.clauses() < 10_000, "{}", gates.clauses());
     }
 }

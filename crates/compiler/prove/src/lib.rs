@@ -37,17 +37,20 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use run::Runs;
 use shm::descriptor::HEADROOM;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use synth::classes::expr::Atom;
 use synth::classes::filter::Factor;
 use synth::classes::packets::{CreatedPacket, World};
 use synth::classes::{Class, Classes, Options};
+use synth::deadline::Deadline;
 use tables::TestTables;
 
 /// The limits of a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// The time for the whole proof.
+    /// The time for the whole proof, with all of its parts.
     pub time: Duration,
     /// The maximum number of classes of each side, and of paths followed at once.
     pub classes: usize,
@@ -94,6 +97,8 @@ pub struct Proof {
     pub classes: [usize; 2],
     /// Paths of each that were not followed.
     pub left: [usize; 2],
+    /// For each, whether that is for lack of time and not because of the limit of classes.
+    pub late: [bool; 2],
     /// Entries.
     pub entries: usize,
     /// The result of comparing the classes.
@@ -136,34 +141,51 @@ struct Prover<'a> {
     written: Vec<bool>,
     runs: Runs<'a>,
     rng: Pcg64,
-    until: Instant,
+    deadline: Deadline,
     tried: Tried,
     differs: Option<Box<Counterexample>>,
     broken: Option<String>,
 }
 
-/// Checks a fused region's program against its elements.
+/// The shares of the time by which the elements' classes are known, then the program's, and by which they are
+/// compared; the rest is for packets.
+const CLASSES: [f64; 2] = [0.25, 0.5];
+const COMPARED: f64 = 0.9;
+
+/// Checks a fused region's program against its elements. Once `stop` is set, it returns what is known by
+/// then.
 ///
 /// # Errors
 /// When the program cannot be compiled, or a program breaks an invariant: bugs.
-pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, ProveError> {
+pub fn prove(
+    region: &FusedSubgraph<'_>,
+    limits: &Limits,
+    stop: &Arc<AtomicBool>,
+) -> Result<Proof, ProveError> {
     let start = Instant::now();
-    let until = start + limits.time;
+    let deadline = Deadline::new(start + limits.time, Arc::clone(stop));
+    let by = |share: f64| deadline.at_the_latest(start + limits.time.mul_f64(share));
+    let (classes_by, compared_by) = (CLASSES.map(by), by(COMPARED));
     let numbers = Numbering::of(region);
     let reference = compose(region, &numbers)
         .map_err(|error| ProveError::Broken(format!("the elements as one: {error}")))?;
     let made = renumber(region, &numbers)
         .ok_or_else(|| ProveError::Broken("the fused program has an exit or table of no element".into()))?
         .map_err(|error| ProveError::Broken(format!("the fused program: {error}")))?;
-    let options =
-        Options { settled_cells: Some(region.cells), max_paths: limits.classes, ..Options::default() };
-    let mut elements = Classes::of(&reference, &options);
+    let options = classes_by.each_ref().map(|by| Options {
+        settled_cells: Some(region.cells),
+        max_paths: limits.classes,
+        deadline: Some(by),
+        ..Options::default()
+    });
+    let mut elements = Classes::of(&reference, &options[0]);
     let pool = std::mem::take(&mut elements.pool);
-    let mut program = Classes::among(pool, &made, &options);
+    let mut program = Classes::among(pool, &made, &options[1]);
     // The expressions of both are in one pool, which generates packets for either.
     elements.pool = std::mem::take(&mut program.pool);
     let (of_elements, of_program) = (elements.classes.len(), program.classes.len());
     let left = [elements.left.len(), program.left.len()];
+    let late = [elements.is_late, program.is_late];
     let entries = region.entries.len();
     let mut prover = Prover {
         reference: &reference,
@@ -171,7 +193,7 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
         written: reference.written_cells(),
         runs: Runs::new(region, &numbers).map_err(ProveError::Code)?,
         rng: Pcg64::seed_from_u64(1),
-        until,
+        deadline,
         tried: Tried::default(),
         differs: None,
         broken: None,
@@ -179,12 +201,20 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
     let mut comparison = Comparison::default();
     let (mut questions, mut clauses) = (0, 0);
     for entry in 0..entries {
-        let mut blaster = Blaster::new(&elements.pool);
+        if !limits.symbolic {
+            continue;
+        }
+        let mut blaster = Blaster::new(&elements.pool, &compared_by);
         let mine = symbolic::of_entry(&mut blaster, &elements, entry);
         let theirs = symbolic::of_entry(&mut blaster, &program, entry);
-        if limits.symbolic {
+        if blaster.gates.is_over() {
+            let pairs = of_entry(&elements, entry) * of_entry(&program, entry);
+            comparison.pairs.all += pairs;
+            comparison.pairs.open += pairs;
+            comparison.open.push(format!("entry {entry}: all of its classes, for lack of time or memory"));
+        } else {
             let both = (mine.as_slice(), theirs.as_slice());
-            symbolic::compare(&mut blaster, both, entry, until, &mut comparison, &mut |mine, theirs| {
+            symbolic::compare(&mut blaster, both, entry, &mut comparison, &mut |mine, theirs| {
                 prover.find(&elements, &elements.classes[mine], &program.classes[theirs]);
                 prover.differs.is_none()
             });
@@ -202,6 +232,7 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
         differs: prover.differs,
         classes: [of_elements, of_program],
         left,
+        late,
         entries,
         comparison,
         questions,
@@ -209,6 +240,11 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
         tried: prover.tried,
         time: start.elapsed(),
     })
+}
+
+/// The number of an entry's classes.
+fn of_entry(classes: &Classes, entry: usize) -> usize {
+    classes.classes.iter().filter(|class| class.entry == entry).count()
 }
 
 /// The time limit for finding a packet.
@@ -222,9 +258,9 @@ impl Prover<'_> {
         let (single, usual) = (blaster.gates.is_zero(&rest), blaster.gates.equal(&room, &usual));
         let single: Vec<Bit> = bits.iter().copied().chain([single]).collect();
         let with_room: Vec<Bit> = single.iter().copied().chain([usual]).collect();
-        match blaster.gates.ask(&with_room, SEARCH, self.until) {
+        match blaster.gates.ask(&with_room, SEARCH) {
             Answer::Found => Answer::Found,
-            _ => blaster.gates.ask(&single, SEARCH, self.until),
+            _ => blaster.gates.ask(&single, SEARCH),
         }
     }
 
@@ -271,7 +307,7 @@ impl Prover<'_> {
     /// Searches for a packet that shows the difference between two classes.
     fn find(&mut self, classes: &Classes, mine: &Class, theirs: &Class) {
         let pool = &classes.pool;
-        for mut blaster in [Blaster::new(pool), Blaster::exact(pool)] {
+        for mut blaster in [Blaster::new(pool, &self.deadline), Blaster::exact(pool, &self.deadline)] {
             let blaster = &mut blaster;
             let both = [blaster.filter(&mine.filter), blaster.filter(&theirs.filter)];
             let (a, b) = (outcome::outcome(blaster, mine), outcome::outcome(blaster, theirs));
@@ -292,12 +328,18 @@ impl Prover<'_> {
         if most == 0 || self.differs.is_some() || self.broken.is_some() {
             return;
         }
+        if self.deadline.is_over() {
+            self.tried.missed += 1;
+            return;
+        }
         // A solver for this class alone, since the class's effects are no conditions on its packets. Sums
         // over headers are adjusted if that is possible; otherwise the solver computes them.
-        let ways = [(Blaster::new(&classes.pool), most), (Blaster::exact(&classes.pool), most.min(EXACT))];
-        let hit =
-            ways.into_iter().map(|(mut blaster, most)| self.class_by(&mut blaster, classes, class, most));
-        match hit.into_iter().find(|answer| *answer != Answer::Unknown) {
+        let (pool, deadline) = (&classes.pool, self.deadline.clone());
+        let ways: [(fn(_, &_) -> _, usize); 2] = [(Blaster::new, most), (Blaster::exact, most.min(EXACT))];
+        let mut hit = ways
+            .into_iter()
+            .map(|(make, most)| self.class_by(&mut make(pool, &deadline), classes, class, most));
+        match hit.find(|answer| *answer != Answer::Unknown) {
             Some(Answer::Found) => self.tried.classes += 1,
             Some(Answer::Never) => self.tried.empty += 1,
             _ => self.tried.missed += 1,
@@ -324,7 +366,7 @@ impl Prover<'_> {
         for (of, set) in bounds {
             for &(first, last) in set.intervals() {
                 for bound in [first, last] {
-                    if left == 0 || Instant::now() >= self.until {
+                    if left == 0 || self.deadline.is_over() {
                         break;
                     }
                     let word = blaster.word(of);

@@ -89,6 +89,9 @@ impl Blaster<'_> {
             let bit = bits.end() - 1 - low;
             let mut now = self.packet_bit(bits.root, bit);
             for (root, written) in &runs {
+                if self.gates.is_over() {
+                    break;
+                }
                 if *root == bits.root {
                     now = written.get(&bit).copied().unwrap_or(now);
                     continue;

@@ -7,7 +7,7 @@
 use crate::blast::Blaster;
 use crate::gates::{Answer, Bit};
 use crate::outcome::{Outcome, differences, outcome};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use synth::classes::Classes;
 
 /// The time limit for one question.
@@ -49,14 +49,13 @@ pub struct Filtered {
     pub outcome: Outcome,
 }
 
-/// The classes of an entry as bits.
+/// The classes of an entry as bits; fewer once no more gates are made.
 pub fn of_entry(blaster: &mut Blaster<'_>, classes: &Classes, entry: usize) -> Vec<Filtered> {
     let of_entry = classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry);
     of_entry
-        .map(|(at, class)| Filtered {
-            class: at,
-            filter: blaster.filter(&class.filter),
-            outcome: outcome(blaster, class),
+        .map_while(|(at, class)| {
+            let (filter, outcome) = (blaster.filter(&class.filter), outcome(blaster, class));
+            (!blaster.gates.is_over()).then_some(Filtered { class: at, filter, outcome })
         })
         .collect()
 }
@@ -67,13 +66,12 @@ pub fn compare(
     blaster: &mut Blaster<'_>,
     (elements, program): (&[Filtered], &[Filtered]),
     entry: usize,
-    until: Instant,
     into: &mut Comparison,
     suspect: &mut dyn FnMut(usize, usize) -> bool,
 ) {
     for (at, side) in [elements, program].into_iter().enumerate() {
         let none: Vec<Bit> = side.iter().map(|class| !class.filter).collect();
-        match blaster.gates.ask(&none, QUESTION, until) {
+        match blaster.gates.ask(&none, QUESTION) {
             Answer::Never => into.covered[at] += 1,
             answer => into.open.push(format!(
                 "entry {entry}: whether the {} classes of {} are all packets is {}",
@@ -83,15 +81,22 @@ pub fn compare(
             )),
         }
     }
-    for mine in elements {
+    for (at, mine) in elements.iter().enumerate() {
+        if blaster.gates.is_over() {
+            let left = elements.len() - at;
+            into.pairs.all += left * program.len();
+            into.pairs.open += left * program.len();
+            into.open.push(format!("entry {entry}: {left} classes of the elements, for lack of time or memory"));
+            return;
+        }
         into.pairs.all += program.len();
         let mut open: Vec<&Filtered> =
             program.iter().filter(|theirs| theirs.outcome != mine.outcome).collect();
         into.pairs.same += program.len() - open.len();
-        loop {
+        while !open.is_empty() {
             let others: Vec<Bit> = open.iter().map(|theirs| theirs.filter).collect();
-            let any = blaster.gates.any(&others);
-            match blaster.gates.ask(&[mine.filter, any], QUESTION, until) {
+            let any = blaster.gates.any_if_asked(&others);
+            match blaster.gates.ask(&[mine.filter, any], QUESTION) {
                 Answer::Never => {
                     into.pairs.apart += open.len();
                     break;
@@ -115,7 +120,7 @@ pub fn compare(
             let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
             let any = blaster.gates.any(&bits);
             let question = [mine.filter, theirs.filter, any];
-            match blaster.gates.ask(&question, QUESTION, until) {
+            match blaster.gates.ask(&question, QUESTION) {
                 Answer::Never => into.pairs.equal += 1,
                 answer => {
                     into.pairs.open += 1;

@@ -79,7 +79,7 @@ impl Setup {
             cells: &cells,
             counted,
         };
-        prove(&region, limits).expect("machine code")
+        prove(&region, limits, &std::sync::Arc::default()).expect("machine code")
     }
 }
 

@@ -5,9 +5,11 @@
 //! - [`link`]: programs of elements that are wired to each other, as one
 //! - [`optimize`]: the same program with fewer operations
 //! - [`template`]: the operations that remain for packets of a known flow
+//! - [`deadline`]: when work that could go on for long has to end
 //! - [`classes`]: the sets of packets that the program treats alike, with their exits and bytes
 
 pub mod classes;
+pub mod deadline;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 pub mod link;

@@ -12,6 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use runtime::Assembly;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use worker::fusion::CompiledRegion;
 
@@ -54,7 +55,9 @@ impl Chain {
 
     fn prove(&self, region: usize, program: &Verified, limits: &Limits) -> Proof {
         let of = &self.0.regions[0][region];
-        let proof = held(of, &self.0.graphs[0], &self.0.cuts, program, |of| Ok(prove::prove(of, limits)?));
+        let proof = held(of, &self.0.graphs[0], &self.0.cuts, program, |of| {
+            Ok(prove::prove(of, limits, &Arc::default())?)
+        });
         proof.expect("machine code")
     }
 }
@@ -336,7 +339,7 @@ fn a_counterexample_can_be_read() {
     let program = Verified::new(program).expect("a valid program");
     let (of, nodes) = (&chain.0.regions[0][0], &chain.0.graphs[0]);
     let shown = held(of, nodes, &chain.0.cuts, &program, |of| {
-        Ok(super::shown(of, &prove::prove(of, &limits())?, &limits()))
+        Ok(super::shown(of, &prove::prove(of, &limits(), &Arc::default())?, &limits()))
     });
     let shown = shown.expect("machine code");
     assert_eq!(shown.result, super::RegionResult::Differs);

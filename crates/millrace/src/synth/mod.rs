@@ -66,7 +66,7 @@ pub struct SynthArgs {
     #[arg(long, conflicts_with = "emit")]
     prove: bool,
 
-    /// Longest time for the proof of a fused region; a number alone counts seconds
+    /// Longest time for the whole proof; a number alone counts seconds
     #[arg(long, value_name = "TIME", default_value = "2min", value_parser = crate::times::time, requires = "prove")]
     limit: Duration,
 }
@@ -117,15 +117,16 @@ struct Synthesis {
 /// requested language.
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     let modes = [FusedElements::All];
+    let stop = args.prove.then(prove::stopped_by_signals).transpose()?;
     let Some((_, chain, [mut assembly])) = check::assembled(&args.chain, &args.defines, true, modes, false)?
     else {
         return Ok(ExitStatus::Refused);
     };
     let name = args.chain.display().to_string();
-    if args.prove {
+    if let Some(stop) = stop {
         let classes = args.max_classes.unwrap_or(MAX_PROVEN_CLASSES);
         let limits = Limits { time: args.limit, classes, ..Limits::default() };
-        return prove::run(&assembly, &name, &limits, args.json);
+        return prove::run(&assembly, &name, &limits, &stop, args.json);
     }
     if args.emit.is_some() {
         text::print(&emit(&assembly, args.emit)?).context("standard output")?;

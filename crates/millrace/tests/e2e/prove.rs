@@ -81,3 +81,46 @@ fn mistakes_are_told_before_anything_is_proven() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("--prove"), "{}", run.stderr);
 }
+
+/// Two NAPTs with replies: too much for the solver today.
+fn both_ways(folder: &Folder) {
+    let nf = "inline = \"rw :: IPRewriter(pattern NAT 1024-65535# - - 0 1, drop); \
+              FromDevice(0) -> Strip(14) -> CheckIPHeader -> rw; rw[0] -> Unstrip(14) -> ToDevice(1); \
+              FromDevice(1) -> Strip(14) -> CheckIPHeader -> [1] rw; rw[1] -> Unstrip(14) -> ToDevice(0);\"";
+    let (a, b) = (nf.replace("NAT", "203.0.113.1"), nf.replace("NAT", "198.51.100.1"));
+    let text = format!(
+        "links = [\"in <-> [0]a[1] <-> [0]b[1] <-> wan\"]\n[ports]\n\
+         in = {{ traffic = {{ flows = 9 }}, discard = true }}\n\
+         wan = {{ traffic = {{ flows = 9 }}, discard = true }}\n\
+         [nf.a]\n{a}\n[nf.b]\n{b}\n"
+    );
+    folder.write("both-ways.toml", &text);
+}
+
+/// The limit is for the whole answer: classes, gates, questions and packets.
+#[test]
+fn an_answer_comes_within_its_limit() {
+    let folder = Folder::new();
+    both_ways(&folder);
+    let proof = ["synth", "--prove", "--json", "--limit", "2", "both-ways.toml"];
+    let json = folder.millrace(&proof).sound().text();
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let region = &json[0];
+    assert_eq!(region["verdict"], "not-refuted", "{region:#}");
+    assert!(region["not_decided"].as_array().is_some_and(|open| !open.is_empty()), "{region:#}");
+    // Far more than a busy machine needs for the steps between two looks at the clock.
+    assert!(region["seconds"].as_f64().is_some_and(|seconds| seconds < 20.0), "{region:#}");
+}
+
+#[test]
+fn a_signal_ends_a_proof_with_what_is_known() {
+    let folder = Folder::new();
+    both_ways(&folder);
+    let run = folder.start(&["synth", "--prove", "--limit", "600", "both-ways.toml"]);
+    // The classes and the gates of its first entry take longer than this.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    run.interrupt();
+    let shown = run.wait();
+    assert!(shown.text().contains("\nfused region 1: not refuted\n"), "{}{}", shown.text(), shown.stderr);
+    assert_eq!(shown.code, Some(0));
+}

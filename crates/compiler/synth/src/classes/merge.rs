@@ -2,7 +2,7 @@
 
 use super::expr::{Id, Node, Pool};
 use super::filter::Filter;
-use super::path::{Done, Path};
+use super::path::{Done, Options, Path};
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -11,12 +11,16 @@ const PASSES: usize = 8;
 /// Filters that are compared with one another; with more, only neighbours are compared.
 const MAX_COMPARED: usize = 400;
 
-/// Joins paths whose filters differ in one set.
-fn join_filters(list: &mut Vec<Path>) {
+/// Joins paths whose filters differ in one set, until the deadline is over.
+fn join_filters(list: &mut Vec<Path>, options: &Options<'_>) {
     for _ in 0..PASSES {
         let before = list.len();
         let mut kept: Vec<Path> = Vec::with_capacity(before);
         for path in list.drain(..) {
+            if options.is_over() {
+                kept.push(path);
+                continue;
+            }
             let from = kept.len().saturating_sub(MAX_COMPARED);
             let joined =
                 kept[from..].iter_mut().find_map(|own| Some((own.filter.joined(&path.filter)?, own)));
@@ -76,15 +80,15 @@ fn grouped<T, K: Eq + Hash>(all: Vec<T>, key: impl Fn(&T) -> K) -> Vec<Vec<T>> {
     groups
 }
 
-/// Paths that reach one block: at most `apart` of those in the same state stay separate.
-pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, apart: usize) -> Vec<Path> {
+/// Paths that reach one block: at most `max_paths_apart` of those in the same state stay separate.
+pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, options: &Options<'_>) -> Vec<Path> {
     if paths.len() == 1 {
         return paths;
     }
     let mut all = vec![];
     for mut joined in grouped(paths, |path| (path.state.clone(), path.values.clone())) {
-        join_filters(&mut joined);
-        if joined.len() > apart {
+        join_filters(&mut joined, options);
+        if joined.len() > options.max_paths_apart {
             let filters = joined.iter().map(|path| path.filter.clone()).collect();
             let filter = Filter::alternatives(filters, |id| !asks_tables(pool, id, &mut HashMap::new()));
             let mut rest = joined.drain(..);
@@ -100,13 +104,13 @@ pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, apart: usize) -> Vec<Path>
 }
 
 /// Paths that have ended: paths with the same exit and state are merged, as far as their filters allow.
-pub(super) fn ended(pool: &Pool, mut done: Vec<Done>, apart: usize) -> Vec<Done> {
+pub(super) fn ended(pool: &Pool, mut done: Vec<Done>, options: &Options<'_>) -> Vec<Done> {
     done.iter_mut().for_each(|done| done.path.values.clear());
     let groups = grouped(done, |done| (done.path.state.clone(), done.exit)).into_iter();
     let ended = groups.flat_map(|group| {
         let exit = group[0].exit;
         let paths = group.into_iter().map(|done| done.path).collect();
-        arriving(pool, paths, apart).into_iter().map(move |path| Done { path, exit })
+        arriving(pool, paths, options).into_iter().map(move |path| Done { path, exit })
     });
     ended.collect()
 }

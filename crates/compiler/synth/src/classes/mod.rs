@@ -75,6 +75,8 @@ pub struct Classes {
     pub classes: Vec<Class>,
     /// Paths that were not followed to their end.
     pub left: Vec<Left>,
+    /// Whether the walk ended at its deadline.
+    pub is_late: bool,
 }
 
 impl Classes {
@@ -90,14 +92,16 @@ impl Classes {
         let mut classes = vec![];
         for entry in 0..walker.entries.len() {
             walker.walk(entry);
-            let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options.max_paths_apart);
+            let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options);
             classes.extend(done.into_iter().map(|path::Done { mut path, exit }| Class {
                 entry,
                 filter: path.filter,
                 exit,
                 end: {
-                    let mut make = Maker { pool: &mut walker.pool, facts: &path.facts };
-                    path.state.bytes = fields::by_field(&mut make, &path.state.bytes);
+                    if !options.is_over() {
+                        let mut make = Maker { pool: &mut walker.pool, facts: &path.facts };
+                        path.state.bytes = fields::by_field(&mut make, &path.state.bytes);
+                    }
                     path.state
                 },
                 before: path.counts,
@@ -108,7 +112,7 @@ impl Classes {
         }
         let facts = Facts::default();
         let start = PathState::entry(&mut Maker { pool: &mut walker.pool, facts: &facts }, options.frames);
-        Classes { pool: walker.pool, start, classes, left: walker.left }
+        Classes { pool: walker.pool, start, classes, left: walker.left, is_late: walker.is_late }
     }
 }
 

@@ -4,6 +4,7 @@ use super::expr::Id;
 use super::facts::Facts;
 use super::filter::Filter;
 use super::path_state::PathState;
+use crate::deadline::Deadline;
 use ir::analysis::interval::IntervalSet;
 use ir::program::{BlockId, Value};
 use packet::field::Field;
@@ -26,6 +27,15 @@ pub struct Options<'a> {
     pub max_paths: usize,
     /// The maximum number of paths to one block in the same state that are followed separately.
     pub max_paths_apart: usize,
+    /// When the walk ends, whether all paths were followed or not.
+    pub deadline: Option<&'a Deadline>,
+}
+
+impl Options<'_> {
+    /// Whether the walk has to end.
+    pub(super) fn is_over(&self) -> bool {
+        self.deadline.is_some_and(Deadline::is_over)
+    }
 }
 
 impl Default for Options<'_> {
@@ -37,6 +47,7 @@ impl Default for Options<'_> {
             settled_cells: None,
             max_paths: 20_000,
             max_paths_apart: 4,
+            deadline: None,
         }
     }
 }

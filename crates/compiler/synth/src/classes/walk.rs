@@ -26,6 +26,8 @@ pub(super) struct Walker<'a> {
     order: Vec<BlockId>,
     pub done: Vec<Done>,
     pub left: Vec<Left>,
+    /// Whether paths were left because the deadline was over.
+    pub is_late: bool,
     /// Whether a cell is written by the program.
     written: Vec<bool>,
     /// Values that each block needs from its predecessors.
@@ -50,6 +52,7 @@ impl<'a> Walker<'a> {
             pool: super::expr::Pool::default(),
             done: vec![],
             left: vec![],
+            is_late: false,
             written: program.written_cells(),
             live: live_in(program, &order),
             pending: BTreeMap::new(),
@@ -80,22 +83,30 @@ impl<'a> Walker<'a> {
         while let Some((at, paths)) = self.pending.pop_first() {
             let Some(&block) = self.order.get(at) else { continue };
             self.at = block.index();
-            let mut paths = super::merge::arriving(&self.pool, paths, self.options.max_paths_apart);
+            if self.options.is_over() {
+                self.is_late = true;
+                paths.into_iter().for_each(|path| self.leave_open(path, entry, block));
+                continue;
+            }
+            let mut paths = super::merge::arriving(&self.pool, paths, self.options);
             let room = self.options.max_paths.saturating_sub(self.done.len());
             if paths.len() > room {
-                for path in paths.drain(room..) {
-                    self.left.push(Left {
-                        entry,
-                        block,
-                        filter: path.filter,
-                        merged_paths: path.merged_paths,
-                    });
-                }
+                paths.drain(room..).for_each(|path| self.leave_open(path, entry, block));
             }
             for path in paths {
-                self.block(path, block);
+                if self.options.is_over() {
+                    self.is_late = true;
+                    self.leave_open(path, entry, block);
+                } else {
+                    self.block(path, block);
+                }
             }
         }
+    }
+
+    fn leave_open(&mut self, path: Path, entry: usize, block: BlockId) {
+        let Path { filter, merged_paths, .. } = path;
+        self.left.push(Left { entry, block, filter, merged_paths });
     }
 
     fn origin(&self) -> usize {
