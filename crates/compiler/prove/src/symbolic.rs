@@ -86,7 +86,8 @@ pub fn compare(
             let left = elements.len() - at;
             into.pairs.all += left * program.len();
             into.pairs.open += left * program.len();
-            into.open.push(format!("entry {entry}: {left} classes of the elements, for lack of time or memory"));
+            into.open
+                .push(format!("entry {entry}: {left} classes of the elements, for lack of time or memory"));
             return;
         }
         into.pairs.all += program.len();
