@@ -9,7 +9,6 @@ use prove::{Counterexample, Leaves, Limits, Observed, Part, Proof};
 use runtime::Assembly;
 use serde::Serialize;
 use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -56,7 +55,7 @@ struct Shown {
     counterexample: Option<String>,
 }
 
-/// Proves every fused region of a chain and prints the results.
+/// Proves every fused region of a chain and prints the results; what is known by then once `stop` is set.
 ///
 /// # Errors
 /// When a program cannot be compiled or breaks an invariant, or standard output cannot be written.
@@ -78,20 +77,6 @@ pub fn run(
     let differs = all.iter().any(|shown| shown.result == RegionResult::Differs);
     text::print_found(json, &all, || listed(chain, &all)).context("standard output")?;
     Ok(ExitStatus::of(!differs))
-}
-
-/// A flag that the first signal sets: it ends the proof with what is known by then. The second signal ends
-/// the program.
-///
-/// # Errors
-/// When the system refuses.
-pub fn stopped_by_signals() -> std::io::Result<Arc<AtomicBool>> {
-    let stop: Arc<AtomicBool> = Arc::default();
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
 }
 
 fn prove(

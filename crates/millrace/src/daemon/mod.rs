@@ -41,7 +41,7 @@ const TURN: Duration = Duration::from_millis(100);
 pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
     let place = RuntimeDir::new(args.at.as_deref());
     let _claimed = place.lock()?;
-    let interrupted = crate::run::set_by_signals()?;
+    let interrupted = crate::run::set_by_signals(false)?;
     let controller = Arc::new(ChainController::open(place.nf())?);
     let _listener = attach::open(&place.nf(), Arc::clone(&controller))
         .with_context(|| format!("NFs cannot attach at {}", place.nf().display()))?;

@@ -52,7 +52,7 @@ pub struct RunArgs {
 /// When the chain cannot be read, or the system refuses a resource that it needs.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let order = Order::from(args.order.clone());
-    let interrupted = set_by_signals()?;
+    let interrupted = set_by_signals(false)?;
     let prepared = match launch::prepare(&order, NfOutput::Inherit, Arc::clone(&interrupted))? {
         Ok(prepared) => prepared,
         Err(refused) => {
@@ -107,10 +107,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
 
 /// A flag that is set by the signals that end a run, after which its packet accounting is printed: SIGINT
 /// (Ctrl-C), SIGTERM (`kill`), and SIGHUP (the terminal is closed) unless it is ignored, as under `nohup`.
+/// With `second_ends` the next one ends the program.
 ///
 /// # Errors
 /// When the system refuses.
-pub fn set_by_signals() -> std::io::Result<Arc<AtomicBool>> {
+pub fn set_by_signals(second_ends: bool) -> std::io::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -118,6 +119,10 @@ pub fn set_by_signals() -> std::io::Result<Arc<AtomicBool>> {
     let hangs_up = ignored & 1 << (SIGHUP - 1) == 0;
     let flag: Arc<AtomicBool> = Arc::default();
     for signal in [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP)) {
+        if second_ends {
+            // It runs before the flag is set.
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag))?;
+        }
         signal_hook::flag::register(signal, Arc::clone(&flag))?;
     }
     Ok(flag)

@@ -117,7 +117,7 @@ struct Synthesis {
 /// requested language.
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     let modes = [FusedElements::All];
-    let stop = args.prove.then(prove::stopped_by_signals).transpose()?;
+    let stop = args.prove.then(|| crate::run::set_by_signals(true)).transpose()?;
     let Some((_, chain, [mut assembly])) = check::assembled(&args.chain, &args.defines, true, modes, false)?
     else {
         return Ok(ExitStatus::Refused);
