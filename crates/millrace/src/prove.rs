@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use worker::fusion::{CompiledRegion, Cut, FusedRegion};
+use worker::fusion::{CompiledRegion, FusedRegion, Leads};
 use worker::graph::Node;
 
 /// The result for a fused region.
@@ -72,7 +72,7 @@ pub fn run(
     for (at, region) in regions.iter().enumerate() {
         // What is left of the time is for all the regions that are left.
         let left = until.saturating_duration_since(Instant::now()) / (regions.len() - at) as u32;
-        all.push(prove(region, nodes, &assembly.cuts, (limits, left), stop)?);
+        all.push(prove(region, nodes, (limits, left), stop)?);
     }
     let differs = all.iter().any(|shown| shown.result == RegionResult::Differs);
     text::print_found(json, &all, || listed(chain, &all)).context("standard output")?;
@@ -82,7 +82,6 @@ pub fn run(
 fn prove(
     region: &FusedRegion,
     nodes: &[Node],
-    cuts: &[Cut],
     (limits, time): (&Limits, Duration),
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Shown> {
@@ -90,7 +89,7 @@ fn prove(
     let start = Instant::now();
     let made = CompiledRegion::of(&region.linked.program, &cells(region, nodes));
     let time = time.saturating_sub(start.elapsed());
-    held(region, nodes, cuts, &made.program, |of| {
+    held(region, nodes, &made.program, |of| {
         Ok(shown(of, &prove::prove(of, &Limits { time, ..*limits }, stop)?, limits))
     })
 }
@@ -98,7 +97,7 @@ fn prove(
 /// The initial values of a fused region's cells: those of its elements, then zeros for the cells that count
 /// wires.
 fn cells(region: &FusedRegion, nodes: &[Node]) -> Vec<u64> {
-    let own = region.parts.iter().flat_map(|node| nodes[*node].first_cells.iter().copied());
+    let own = region.nodes().flat_map(|node| nodes[node].first_cells.iter().copied());
     own.chain(region.linked.flow.counted.iter().map(|_| 0)).collect()
 }
 
@@ -106,21 +105,21 @@ fn cells(region: &FusedRegion, nodes: &[Node]) -> Vec<u64> {
 fn held<T>(
     region: &FusedRegion,
     nodes: &[Node],
-    cuts: &[Cut],
     made: &Verified,
     with: impl FnOnce(&prove::FusedSubgraph<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let place = |node: usize| region.parts.iter().position(|part| *part == node);
-    let parts = region.parts.iter().filter_map(|&node| {
+    let parts = region.parts.iter().enumerate().filter_map(|(at, &node)| {
         let program = &nodes[node].lowered.as_ref()?.program;
-        let next = nodes[node].outputs.iter().enumerate().map(|(port, end)| {
-            let end = end.filter(|_| !cuts.contains(&Cut { node, port }))?;
-            place(end.node).map(|part| (part, end.port))
+        // The wires are the graph's; the region says only which of them are inside.
+        let next = nodes[node].outputs.iter().zip(&region.layout.parts[at].leads).map(|(end, leads)| {
+            let &Leads::Inside(part) = leads else { return None };
+            end.filter(|end| region.parts[part] == end.node).map(|end| (part, end.port))
         });
-        Some(Part { name: &nodes[node].name, program, next: next.collect() })
+        let shares = region.parts.iter().position(|part| *part == node).filter(|first| *first != at);
+        Some(Part { name: &nodes[node].name, program, shares, next: next.collect() })
     });
-    let entries: Vec<(usize, usize)> =
-        region.entries().filter_map(|(node, input)| Some((place(node)?, input))).collect();
+    let entry = |(node, input)| Some((region.entry(node, input)?, input));
+    let entries: Vec<(usize, usize)> = region.entries().filter_map(entry).collect();
     let flow = &region.linked.flow;
     let counted: Vec<(usize, usize)> = flow.counted.iter().map(|wire| flow.wires[*wire].from).collect();
     let of = prove::FusedSubgraph {
@@ -154,7 +153,7 @@ fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown
     let pairs = proof.comparison.pairs;
     Shown {
         result: verdict,
-        elements: of.parts.iter().map(|part| part.name.to_string()).collect(),
+        elements: of.elements().map(|part| part.name.to_string()).collect(),
         classes: proof.classes,
         left_out: proof.left,
         pairs: pairs.all,

@@ -6,6 +6,7 @@
 
 use packet::anno::Anno;
 use packet::field::{Base, Field};
+use std::collections::BTreeSet;
 
 /// A value: defined once, by an instruction, a block parameter or a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -458,6 +459,20 @@ impl Program {
             block.params.iter().copied().chain(insts).chain(block.term.defines())
         });
         defined.map(|value| value.0 as usize + 1).max().unwrap_or(0)
+    }
+
+    /// The outputs by which packets of an input can leave; of one whose number a value has, each.
+    pub fn outputs_of(&self, input: usize) -> BTreeSet<usize> {
+        let Some(entry) = self.entries.get(input) else { return BTreeSet::new() };
+        let mut outputs = BTreeSet::new();
+        for block in self.order_from(&[*entry]) {
+            match self.block(block).term {
+                Term::Emit(port) => drop(outputs.insert(usize::from(port))),
+                Term::EmitTo(..) => outputs.extend(0..usize::from(self.outputs)),
+                _ => {}
+            }
+        }
+        outputs
     }
 
     /// Blocks in an order where each precedes its successors, without the blocks that no entry reaches. In a

@@ -9,30 +9,34 @@ use ir::Verified;
 use ir::program::{Block, BlockId, Inst, Program, Term, Value};
 use ir::verify::VerifyError;
 use std::collections::HashMap;
+use synth::link::Part;
 
-/// Numbers for parts of elements: those of one element after those of another.
+/// Numbers for what elements have: those of one element after those of another.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    /// The first number of each element; at the end, one past the last.
+    /// The first number of each part's element.
     starts: Vec<usize>,
+    count: usize,
 }
 
 impl Numbers {
-    /// Numbers for parts of which each element has that many.
-    pub fn of(counts: impl Iterator<Item = usize>) -> Numbers {
-        let mut starts = vec![0];
-        for count in counts {
-            starts.push(starts[starts.len() - 1] + count);
+    /// Numbers for what each element has that many of. Parts that are inputs of one element have the same.
+    fn of(parts: &[Part<'_>], count: impl Fn(&Program) -> usize) -> Numbers {
+        let (mut starts, mut next): (Vec<usize>, usize) = (vec![], 0);
+        for part in parts {
+            let own = if part.shares.is_some() { 0 } else { count(part.program) };
+            starts.push(part.shares.map_or(next, |of| starts[of]));
+            next += own;
         }
-        Numbers { starts }
+        Numbers { starts, count: next }
     }
 
-    /// The number of all parts.
+    /// How many there are.
     pub fn count(&self) -> usize {
-        self.starts[self.starts.len() - 1]
+        self.count
     }
 
-    /// The number of a part of an element.
+    /// The number of one that a part's element has.
     pub fn number(&self, (part, own): (usize, usize)) -> usize {
         self.starts[part] + own
     }
@@ -56,9 +60,7 @@ pub struct Numbering {
 impl Numbering {
     /// The numbers for a fused region's elements.
     pub fn of(region: &FusedSubgraph<'_>) -> Numbering {
-        let of = |count: &dyn Fn(&Program) -> usize| {
-            Numbers::of(region.parts.iter().map(|part| count(part.program)))
-        };
+        let of = |count: &dyn Fn(&Program) -> usize| Numbers::of(&region.parts, count);
         Numbering {
             outputs: of(&|program| program.outputs.into()),
             reasons: of(&|program| program.reasons.len()),
@@ -90,8 +92,8 @@ pub fn compose(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Result<Verifi
         name: "elements".into(),
         outputs: numbers.outputs.count() as u16,
         reasons: (0..numbers.reasons.count()).map(|at| format!("reason{at}")).collect(),
-        cells: parts.iter().flat_map(|part| part.program.cells.clone()).collect(),
-        tables: parts.iter().flat_map(|part| part.program.tables.clone()).collect(),
+        cells: region.elements().flat_map(|part| part.program.cells.clone()).collect(),
+        tables: region.elements().flat_map(|part| part.program.tables.clone()).collect(),
         slow: (0..numbers.slow.count()).map(|at| format!("slow{at}")).collect(),
         ..Program::default()
     };
@@ -247,6 +249,6 @@ pub fn renumber(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Option<Resul
     program.outputs = numbers.outputs.count() as u16;
     program.reasons = (0..numbers.reasons.count()).map(|at| format!("reason{at}")).collect();
     program.slow = (0..numbers.slow.count()).map(|at| format!("slow{at}")).collect();
-    program.tables = region.parts.iter().flat_map(|part| part.program.tables.clone()).collect();
+    program.tables = region.elements().flat_map(|part| part.program.tables.clone()).collect();
     Some(Verified::new(program))
 }

@@ -5,7 +5,7 @@ use synth::link::{Linked, Part};
 
 /// A fused region: its elements, and the program that should be equivalent.
 pub struct FusedSubgraph<'a> {
-    /// The elements, with their wires.
+    /// The inputs of elements, with their wires.
     pub parts: Vec<Part<'a>>,
     /// Where packets enter: element and input.
     pub entries: &'a [(usize, usize)],
@@ -19,7 +19,17 @@ pub struct FusedSubgraph<'a> {
     pub counted: Vec<(usize, usize)>,
 }
 
-impl FusedSubgraph<'_> {
+impl<'a> FusedSubgraph<'a> {
+    /// The elements: of several inputs of one, the first.
+    pub fn elements(&self) -> impl Iterator<Item = &Part<'a>> {
+        self.parts.iter().filter(|part| part.shares.is_none())
+    }
+
+    /// The first input of a part's element.
+    pub(crate) fn element(&self, part: usize) -> usize {
+        self.parts[part].shares.unwrap_or(part)
+    }
+
     pub(crate) fn next(&self, part: usize, port: usize) -> Option<(usize, usize)> {
         self.parts[part].next.get(port).copied().flatten()
     }

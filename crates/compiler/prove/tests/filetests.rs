@@ -23,7 +23,7 @@ fn file(path: &Path) -> golden::Outcome {
     let given = programs.pop_if(|(name, _)| *name == "fused");
     let mut parts = vec![];
     for (at, (name, program)) in programs.iter().enumerate() {
-        parts.push(Part { name, program, next: file.next(at, program.outputs)? });
+        parts.push(Part { name, program, shares: None, next: file.next(at, program.outputs)? });
     }
     let entries = &[(0, 0)];
     let linked = link("fused", &parts, entries)?;

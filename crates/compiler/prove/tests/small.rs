@@ -61,7 +61,9 @@ impl Setup {
     fn parts(&self) -> Vec<Part<'_>> {
         let names = ["sorter", "left", "right", "last"];
         let parts = self.programs.iter().zip(&self.next).zip(names);
-        parts.map(|((program, next), name)| Part { name, program, next: next.clone() }).collect()
+        parts
+            .map(|((program, next), name)| Part { name, program, shares: None, next: next.clone() })
+            .collect()
     }
 
     fn linked(&self) -> Linked {

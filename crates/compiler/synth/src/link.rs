@@ -15,7 +15,7 @@ pub use flow::{Flow, Side, Step, Wire};
 
 use ir::program::Cell;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value, Verified};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// An element of a fused region.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Part<'a> {
     pub name: &'a str,
     /// Its program.
     pub program: &'a Verified,
+    /// The part before it whose cells and tables it shares: the same element, entered by another input.
+    pub shares: Option<usize>,
     /// For each output port, the next part and its input; `None` where the wire leaves the fused region.
     pub next: Vec<Option<(usize, usize)>>,
 }
@@ -39,9 +41,9 @@ pub struct Linked {
     pub reasons: Vec<(usize, usize)>,
     /// For each slow path, the part and its path.
     pub slow: Vec<(usize, usize)>,
-    /// For each table, the part and its table.
+    /// For each table, the part and its table; of parts that share tables, the first.
     pub tables: Vec<(usize, usize)>,
-    /// The first cell of each part. The cells that count wires follow those of the last part.
+    /// The first cell of each part; parts that share cells have the same. The cells that count wires follow those of the last part.
     pub cells: Vec<usize>,
     /// The part that each block came from.
     pub origins: Vec<usize>,
@@ -121,9 +123,15 @@ impl<'a> Linker<'a> {
         let mut bases = vec![];
         for part in parts {
             // `number` detects numbers that do not fit when the part is added.
-            bases.push(Base { values, blocks, cells: cells as u16, tables: tables as u16 });
+            let own = Base { values, blocks, cells: cells as u16, tables: tables as u16 };
             values += part.program.value_count() as u32;
             blocks += part.program.blocks.len() as u32;
+            if let Some(of) = part.shares {
+                let Base { cells, tables, .. } = bases[of];
+                bases.push(Base { cells, tables, ..own });
+                continue;
+            }
+            bases.push(own);
             cells += part.program.cells.len();
             tables += part.program.tables.len();
         }
@@ -136,8 +144,6 @@ impl<'a> Linker<'a> {
     /// Appends a part's blocks. The blocks for its exits are appended after those of all parts.
     fn add(&mut self, at: usize, part: &Part<'_>) -> Result<(), LinkError> {
         let (base, program) = (self.bases[at], part.program);
-        number(self.program.cells.len() + program.cells.len(), "state cells")?;
-        number(self.program.tables.len() + program.tables.len(), "tables")?;
         number(self.reasons.len() + program.reasons.len(), "drop reasons")?;
         number(self.slow.len() + program.slow.len(), "slow paths")?;
         for block in &program.blocks {
@@ -153,10 +159,15 @@ impl<'a> Linker<'a> {
             self.program.blocks.push(block);
             self.origins.push(at);
         }
-        self.program.cells.extend(program.cells.iter().cloned());
-        self.program.tables.extend(program.tables.iter().cloned());
         self.reasons.extend((0..program.reasons.len()).map(|reason| (at, reason)));
         self.slow.extend((0..program.slow.len()).map(|slow| (at, slow)));
+        if part.shares.is_some() {
+            return Ok(());
+        }
+        number(self.program.cells.len() + program.cells.len(), "state cells")?;
+        number(self.program.tables.len() + program.tables.len(), "tables")?;
+        self.program.cells.extend(program.cells.iter().cloned());
+        self.program.tables.extend(program.tables.iter().cloned());
         self.from_tables.extend((0..program.tables.len()).map(|table| (at, table)));
         Ok(())
     }
@@ -196,6 +207,23 @@ impl<'a> Linker<'a> {
         BlockId(self.parts[part].program.entries[input].0 + self.bases[part].blocks)
     }
 
+    /// Which of the parts' blocks packets from these inputs reach.
+    fn reached(&self, entries: &[(usize, usize)]) -> Vec<bool> {
+        let mut reached = vec![false; self.program.blocks.len()];
+        let (mut seen, mut open) = (HashSet::new(), entries.to_vec());
+        while let Some((part, input)) = open.pop() {
+            if !seen.insert((part, input)) {
+                continue;
+            }
+            let Part { program, next, .. } = &self.parts[part];
+            for block in program.order_from(&[program.entries[input]]) {
+                reached[self.bases[part].blocks as usize + block.index()] = true;
+            }
+            open.extend(program.outputs_of(input).into_iter().filter_map(|port| *next.get(port)?));
+        }
+        reached
+    }
+
     /// Replaces `emit` by the code after a port.
     fn join(&mut self, at: usize, outputs: u16) -> Result<(), LinkError> {
         let part = self.origins[at];
@@ -227,7 +255,9 @@ impl<'a> Linker<'a> {
     }
 
     fn finish(mut self, name: &str, entries: &[(usize, usize)], flow: Flow) -> Result<Linked, LinkError> {
-        for at in 0..self.program.blocks.len() {
+        // What no packet enters has no exits.
+        let reached = self.reached(entries);
+        for at in (0..reached.len()).filter(|at| reached[*at]) {
             let outputs = self.parts[self.origins[at]].program.outputs;
             self.join(at, outputs)?;
         }

@@ -67,7 +67,7 @@ fn fused(file: &golden::File) -> Becomes<ir::Verified> {
     let programs = file.programs(verified)?;
     let mut parts = vec![];
     for (at, (name, program)) in programs.iter().enumerate() {
-        parts.push(Part { name, program, next: file.next(at, program.outputs)? });
+        parts.push(Part { name, program, shares: None, next: file.next(at, program.outputs)? });
     }
     Ok(link("fused", &parts, &[(0, 0)])?.program)
 }

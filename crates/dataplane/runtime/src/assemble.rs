@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use worker::counters::NodeCounters;
 use worker::exchange::{Live, SharedState};
-use worker::fusion::{self, Cut, FlowCache, FusedRegion, How};
+use worker::fusion::{self, FlowCache, FusedRegion, How};
 use worker::graph::{End, Lowered, Node, Pulled};
 
 /// The options of a run.
@@ -55,8 +55,6 @@ pub struct Assembly {
     pub graphs: Vec<Vec<Node>>,
     /// The fused regions of each graph.
     pub regions: Vec<Vec<FusedRegion>>,
-    /// Wires that leave a fused region and enter it again.
-    pub cuts: Vec<Cut>,
     /// The context for exchanging elements while they run.
     pub live: Arc<Live>,
     /// Number of different programs that were compiled to machine code.
@@ -127,10 +125,10 @@ fn assemble_all(
         graphs.push(nodes);
     }
     spread_for_state(&mut graphs);
-    let (mut regions, cuts) = fuse(&mut graphs, options)?;
+    let mut regions = fuse(&mut graphs, options)?;
     let programs = compile(&mut graphs, &mut regions, options)?;
     let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
-    Ok(Some(Assembly { graphs, regions, cuts, live: Arc::new(live), programs }))
+    Ok(Some(Assembly { graphs, regions, live: Arc::new(live), programs }))
 }
 
 /// Without per-flow state, packets that a device distributed by flow stay with the worker that receives them:
@@ -248,31 +246,27 @@ fn note_writers(wires: &Wires, nodes: &mut [Node]) {
 }
 
 /// Builds the fused regions of each graph, the same in all.
-fn fuse(
-    graphs: &mut [Vec<Node>],
-    options: &Options,
-) -> Result<(Vec<Vec<FusedRegion>>, Vec<Cut>), AssembleError> {
+fn fuse(graphs: &mut [Vec<Node>], options: &Options) -> Result<Vec<Vec<FusedRegion>>, AssembleError> {
     // If no region is wanted now, all are built, because the execution mode may change.
     let is_wanted = options.fused != FusedElements::Nothing;
     let which = if is_wanted { &options.fused } else { &FusedElements::All };
     let how = How { is_wanted, is_evaluated: options.evaluator, cache: options.cache };
-    let (found, cuts) = fusion::find(&graphs[0], which, options.workers.max(1));
+    let found = fusion::find(&graphs[0], which, options.workers.max(1));
     let mut all = vec![];
     for nodes in graphs.iter_mut() {
         let regions = found.iter().enumerate();
-        let regions =
-            regions.map(|(number, parts)| FusedRegion::new(number, parts.clone(), &cuts, nodes, how));
+        let regions = regions.map(|(number, layout)| FusedRegion::new(number, layout, nodes, how));
         match regions.collect::<Result<Vec<_>, _>>() {
             Ok(regions) => all.push(regions),
             Err(error) if is_wanted => return Err(error.into()),
             // Then the chain cannot run fused later either.
             Err(_) => {
                 graphs.iter_mut().flatten().for_each(|node| node.entries.clear());
-                return Ok((graphs.iter().map(|_| vec![]).collect(), vec![]));
+                return Ok(graphs.iter().map(|_| vec![]).collect());
             }
         }
     }
-    Ok((all, cuts))
+    Ok(all)
 }
 
 /// Whether a class's outputs are pull: its elements answer pulls themselves.

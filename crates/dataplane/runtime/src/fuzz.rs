@@ -6,10 +6,16 @@
 //! left by different ports of an element and met again may be in any order. So elements whose result depends
 //! on the order of packets are placed before all branches.
 
+mod answers;
+mod both_ways;
+
+pub use both_ways::fuzz_both_ways;
+
 use crate::assemble::{Options, assemble};
 use crate::registry::KnownClasses;
 use crate::running::{Outcome, RunPlan, Running};
 use crate::services::Opener;
+use answers::Answers;
 use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
@@ -22,7 +28,7 @@ use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use worker::clock::Clock;
 use worker::fusion::FlowCache;
 
@@ -219,6 +225,7 @@ struct Ticking {
     inner: MemoryPort,
     now_ns: Arc<AtomicU64>,
     step_ns: u64,
+    is_finished: Arc<AtomicBool>,
 }
 
 // The methods but `receive` are those of every port around another (also in `bench::load`).
@@ -237,7 +244,9 @@ impl Port for Ticking {
 
     fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
         self.now_ns.fetch_add(self.step_ns, Ordering::Relaxed);
-        self.inner.receive(pool, out)
+        let moved = self.inner.receive(pool, out);
+        self.is_finished.store(self.inner.is_finished(), Ordering::Relaxed);
+        moved
     }
 
     fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
@@ -253,12 +262,14 @@ impl Port for Ticking {
     }
 }
 
-/// Port `in` receives each frame `passes` times; all other ports collect the sent frames by name.
+/// Port `in` receives each frame `passes` times, and port `back` what answers the frames that left by `wan`; all
+/// other ports collect the sent frames by name.
 struct Ends {
     frames: Arc<FrameSet>,
     passes: u64,
     now_ns: Arc<AtomicU64>,
     step_ns: u64,
+    is_finished: Arc<AtomicBool>,
     sent: BTreeMap<String, SentFrames>,
 }
 
@@ -267,7 +278,12 @@ impl Opener for Ends {
         if name == "in" {
             let inner = MemoryPort::generator("in", Arc::clone(&self.frames))
                 .limit(self.passes * self.frames.count() as u64);
-            return Ok(Box::new(Ticking { inner, now_ns: Arc::clone(&self.now_ns), step_ns: self.step_ns }));
+            let (now_ns, is_finished) = (Arc::clone(&self.now_ns), Arc::clone(&self.is_finished));
+            return Ok(Box::new(Ticking { inner, now_ns, step_ns: self.step_ns, is_finished }));
+        }
+        if name == "back" {
+            let sent = Arc::clone(self.sent.entry("wan".into()).or_default());
+            return Ok(Box::new(Answers::new(sent, Arc::clone(&self.is_finished))));
         }
         let sent = Arc::clone(self.sent.entry(name.into()).or_default());
         Ok(Box::new(MemoryPort::sink(name).keep_sent(sent)))
@@ -301,7 +317,8 @@ fn run(setup: &Setup, fused: FusedElements, evaluator: bool, cache: FlowCache) -
     let frames = Arc::new(FrameSet::new(&setup.frames).ok()?);
     let now_ns: Arc<AtomicU64> = Arc::new(5_000_000_000.into());
     let clock = Clock::Manual(Arc::clone(&now_ns));
-    let mut ends = Ends { frames, passes: 8, now_ns, step_ns: setup.step_ns, sent: BTreeMap::new() };
+    let (step_ns, is_finished) = (setup.step_ns, Arc::default());
+    let mut ends = Ends { frames, passes: 8, now_ns, step_ns, is_finished, sent: BTreeMap::new() };
     let is_fused = fused != FusedElements::Nothing;
     let options = Options { fused, evaluator, cache, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ends, &mut diags).expect("machine code");
@@ -394,16 +411,26 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
     let frames = (0..4 + choices.byte() % 40).map(|_| frame(&mut choices)).collect();
     // Long enough that cache entries must be renewed, and too short for records to expire.
     let step_ns = [0, 0, 10_000_000, 100_000_000, 250_000_000][choices.byte() % 5];
-    let setup = Setup { text, frames, burst, step_ns };
-    let modular = run(&setup, FusedElements::Nothing, true, FlowCache::Off);
+    all_do_the_same(&Setup { text, frames, burst, step_ns })
+}
+
+/// Runs a chain in all ways. Returns the number of packets that the flow cache handled.
+///
+/// # Panics
+/// If the results differ.
+fn all_do_the_same(setup: &Setup) -> u64 {
+    let modular = run(setup, FusedElements::Nothing, true, FlowCache::Off);
     let mut all_hits = 0;
     for (evaluator, cache) in
         [(true, FlowCache::Off), (false, FlowCache::Off), (true, FlowCache::Eager), (false, FlowCache::Eager)]
     {
-        let fused = run(&setup, FusedElements::All, evaluator, cache);
+        let fused = run(setup, FusedElements::All, evaluator, cache);
         let (Some((modular, _)), Some((fused, hits))) = (&modular, &fused) else { continue };
         all_hits += hits;
-        let told = format!("evaluator {evaluator}, flow cache {cache:?}, bursts of {burst}:\n{}", setup.text);
+        let told = format!(
+            "evaluator {evaluator}, flow cache {cache:?}, bursts of {}:\n{}",
+            setup.burst, setup.text
+        );
         for (one, other) in modular.counters.iter().zip(&fused.counters) {
             assert_eq!(one, other, "{told}");
         }

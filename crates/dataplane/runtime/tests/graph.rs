@@ -11,6 +11,7 @@ use runtime::{Assembly, Opener, Options, Outcome, assemble};
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::sync::Arc;
+use worker::fusion::Leads;
 
 /// Port `in` replays frames `count` times; all other ports collect the sent frames.
 struct TestPorts {
@@ -157,6 +158,69 @@ fn a_region_follows_its_handlers_while_packets_flow() {
         assert_eq!(branches(&region.compiled.program), 1, "it was made again for the switch as it is");
         assert!(region.is_ready(), "and runs");
     }
+}
+
+/// The parts of the only fused region as `[input]element`, the parts where packets enter, and the outputs that
+/// lead to an element of the region and yet leave it.
+fn region(text: &str) -> [Vec<String>; 3] {
+    let frames = Arc::new(FrameSet::new(frames(1)).expect("frames"));
+    let mut ports = TestPorts { frames, count: 1, sent: SentFrames::default() };
+    let options = Options { fused: FusedElements::All, ..Options::default() };
+    let assembly = build(text, &mut ports, &options).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let [regions] = &assembly.regions[..] else { panic!("one worker") };
+    let [region] = &regions[..] else { panic!("{} fused regions", regions.len()) };
+    let name = |node: usize| &assembly.graphs[0][node].name;
+    let parts = &region.layout.parts;
+    let left = parts.iter().flat_map(|part| {
+        let leads = part.leads.iter().enumerate();
+        let left = leads.filter(|(_, leads)| matches!(leads, Leads::Seldom | Leads::Loop));
+        left.map(move |(port, leads)| format!("[{}]{}[{port}] {leads:?}", part.input, name(part.node)))
+    });
+    [
+        parts.iter().map(|part| format!("[{}]{}", part.input, name(part.node))).collect(),
+        region.entries().map(|(node, input)| format!("[{input}]{}", name(node))).collect(),
+        left.collect(),
+    ]
+}
+
+const PATTERN: &str = "pattern 203.0.113.1 1024-65535 - - 0 1";
+
+#[test]
+fn the_way_back_through_a_rewriter_is_no_loop() {
+    let [parts, entries, left] = region(&format!(
+        "a :: IPRewriter({PATTERN}, drop); b :: IPRewriter({PATTERN}, drop);
+         FromDevice(in) -> [0]a; a[0] -> [0]b; b[0] -> ToDevice(wan);
+         FromDevice(wan) -> [1]b; b[1] -> [1]a; a[1] -> ToDevice(lan);"
+    ));
+    assert_eq!(parts, ["[0]a", "[1]a", "[0]b", "[1]b"]);
+    assert_eq!(entries, ["[0]a", "[1]b"]);
+    // A packet that meets the mapping of the other way.
+    assert_eq!(left, ["[1]a[0] Seldom", "[0]b[1] Seldom"]);
+}
+
+#[test]
+fn packets_may_turn_back_and_come_in_by_one_input() {
+    let [parts, entries, left] = region(&format!(
+        "a :: IPRewriter({PATTERN}, drop); b :: IPRewriter({PATTERN}, drop);
+         FromDevice(in) -> [0]a; a[0] -> [0]b; b[0] -> IPMirror -> [1]b; b[1] -> [1]a; a[1] -> ToDevice(lan);"
+    ));
+    assert_eq!((parts.len(), entries), (5, vec!["[0]a".into()]));
+    assert_eq!(left, ["[1]a[0] Seldom", "[0]b[1] Seldom", "[1]b[0] Seldom"]);
+}
+
+#[test]
+fn a_loop_is_cut_and_a_source_that_never_sends_is_no_entry() {
+    let [parts, entries, left] = region(
+        "FromDevice(in) -> i :: Paint(1) -> c :: CheckPaint(1) -> ToDevice(out); c[1] -> p :: Paint(2) -> i;",
+    );
+    assert_eq!((parts, entries), (vec!["[0]i".into(), "[0]c".into(), "[0]p".into()], vec!["[0]i".into()]));
+    assert_eq!(left, ["[0]p[0] Loop"]);
+    let [parts, entries, left] = region(&format!(
+        "a :: IPRewriter({PATTERN}, drop); FromDevice(in) -> s :: Strip(14) -> a; Idle -> [1]a;
+         a[0] -> ToDevice(wan); a[1] -> Discard;"
+    ));
+    assert_eq!((parts, entries), (vec!["[0]a".into(), "[0]s".into()], vec!["[0]s".into()]));
+    assert_eq!(left, ["[0]a[1] Seldom"], "Discard has a program, too");
 }
 
 #[test]

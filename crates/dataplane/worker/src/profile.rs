@@ -73,7 +73,7 @@ pub struct Probes {
 impl Probes {
     /// The probes of a worker with this graph.
     pub fn new(nodes: &[Node], regions: &[FusedRegion]) -> Probes {
-        let programs: Vec<Vec<usize>> = regions.iter().map(|region| region.parts.clone()).collect();
+        let programs: Vec<Vec<usize>> = regions.iter().map(|region| region.nodes().collect()).collect();
         let stages = place(nodes.len(), Stage::Program(programs.len()));
         let counts = (0..stages).map(|_| Default::default()).collect();
         Probes { nodes: nodes.len(), programs, counts, ..Probes::default() }

@@ -136,6 +136,12 @@ pub trait Transparent: Element {
         None
     }
 
+    /// The outputs by which packets of an input usually leave; `None` if its program says all. Packets that
+    /// leave by another output do the same, but elements process them one by one from there on.
+    fn usual_outputs(&self, input: usize) -> Option<Vec<usize>> {
+        None
+    }
+
     /// Its list of rules, if a switch can apply it instead.
     fn first_match(&self) -> Option<RuleList> {
         None
@@ -212,6 +218,11 @@ impl BoxElement {
         let mut f = Builder::new("", shape.outputs);
         element.build(&mut f);
         Some(f.finish())
+    }
+
+    /// [`Transparent::usual_outputs`].
+    pub fn usual_outputs(&self, input: usize) -> Option<Vec<usize>> {
+        if let BoxElement::Transparent(element) = self { element.usual_outputs(input) } else { None }
     }
 
     /// [`Transparent::first_match`].

@@ -107,7 +107,7 @@ impl<'a> Walker<'a> {
             .iter()
             .map(|region| region.linked.program.cells.iter().map(|cell| cell.init).collect())
             .collect();
-        let walked = |region| Walked::of(region, nodes, &assembly.cuts, max_classes);
+        let walked = |region| Walked::of(region, nodes, max_classes);
         let fused = regions.iter().map(walked).collect();
         let cells = (of_nodes, of_regions);
         Walker { graph, assembly, cells, fused, open: VecDeque::new(), walk: Walk::default() }

@@ -55,9 +55,7 @@ impl Chain {
 
     fn prove(&self, region: usize, program: &Verified, limits: &Limits) -> Proof {
         let of = &self.0.regions[0][region];
-        let proof = held(of, &self.0.graphs[0], &self.0.cuts, program, |of| {
-            Ok(prove::prove(of, limits, &Arc::default())?)
-        });
+        let proof = held(of, &self.0.graphs[0], program, |of| Ok(prove::prove(of, limits, &Arc::default())?));
         proof.expect("machine code")
     }
 }
@@ -338,7 +336,7 @@ fn a_counterexample_can_be_read() {
     }
     let program = Verified::new(program).expect("a valid program");
     let (of, nodes) = (&chain.0.regions[0][0], &chain.0.graphs[0]);
-    let shown = held(of, nodes, &chain.0.cuts, &program, |of| {
+    let shown = held(of, nodes, &program, |of| {
         Ok(super::shown(of, &prove::prove(of, &limits(), &Arc::default())?, &limits()))
     });
     let shown = shown.expect("machine code");

@@ -9,7 +9,7 @@ use std::time::Instant;
 use synth::classes::expr::Node as Expr;
 use synth::classes::show::{Asked, Show};
 use synth::classes::{Class, Classes, Counts, Exit, Options};
-use worker::fusion::{Cut, FusedRegion};
+use worker::fusion::{FusedRegion, Leads};
 use worker::graph::Node;
 
 /// The classes of a fused region.
@@ -100,14 +100,17 @@ pub fn is_fed_by_port(nodes: &[Node], entry: (usize, usize)) -> bool {
 }
 
 /// Where each exit of a fused region leads.
-fn leaves(region: &FusedRegion, nodes: &[Node], cuts: &[Cut]) -> Vec<String> {
+pub fn leaves(region: &FusedRegion, nodes: &[Node]) -> Vec<String> {
     let shown = region.linked.outputs.iter().map(|&(part, port)| {
         let (node, name) = (region.parts[part], &nodes[region.parts[part]].name);
         match nodes[node].outputs.get(port).copied().flatten() {
             Some(end) => {
-                let loops =
-                    if cuts.contains(&Cut { node, port }) { ", which enters it again: a loop" } else { "" };
-                format!("{name}[{port}] -> {}{loops}", nodes[end.node].name)
+                let how = match region.layout.parts[part].leads[port] {
+                    Leads::Loop => ", which enters it again: a loop",
+                    Leads::Seldom => ", seldom: element by element from there",
+                    Leads::Inside(_) | Leads::Outside => "",
+                };
+                format!("{name}[{port}] -> {}{how}", nodes[end.node].name)
             }
             None => format!("{name}[{port}], which is not wired"),
         }
@@ -117,7 +120,7 @@ fn leaves(region: &FusedRegion, nodes: &[Node], cuts: &[Cut]) -> Vec<String> {
 
 impl Walked {
     /// Walks a fused region; at most `most` classes for each kind of entry.
-    pub fn of(region: &FusedRegion, nodes: &[Node], cuts: &[Cut], most: usize) -> Walked {
+    pub fn of(region: &FusedRegion, nodes: &[Node], most: usize) -> Walked {
         let start = Instant::now();
         let linked = &region.linked;
         let names: Vec<String> = region.parts.iter().map(|part| nodes[*part].name.clone()).collect();
@@ -160,7 +163,7 @@ impl Walked {
             end.map(|end| (end.node, end.port))
         });
         let took_ms = start.elapsed().as_secs_f64() * 1e3;
-        let (enters, leaves, targets) = (enters.collect(), leaves(region, nodes, cuts), targets.collect());
+        let (enters, leaves, targets) = (enters.collect(), leaves(region, nodes), targets.collect());
         Walked { groups, names, enters, leaves, targets, cells, took_ms }
     }
 

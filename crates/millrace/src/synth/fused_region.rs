@@ -6,7 +6,7 @@ use anyhow::Result;
 use codegen::CodeBuilder;
 use element::StateScope;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use synth::classes;
 use synth::optimize::Counts;
@@ -153,6 +153,12 @@ fn scope(scope: StateScope) -> &'static str {
 /// What tables take, by the number of their element and their own.
 pub type Sizes = BTreeMap<(usize, usize), SizeShown>;
 
+/// Each once: the inputs of an element have the same exits.
+fn distinct<T: Ord + Clone>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    all.filter(|one| seen.insert(one.clone())).collect()
+}
+
 /// Describes a fused region.
 ///
 /// # Errors
@@ -189,11 +195,11 @@ pub fn describe(region: &FusedRegion, nodes: &[Node], walked: &Walked, sizes: &S
         |of: fn(&classes::Counts) -> usize| classes.iter().map(|class| of(&class.after)).max().unwrap_or(0);
     let report = &made.report;
     Ok(RegionShown {
-        elements: (0..region.parts.len()).map(name).collect(),
+        elements: region.nodes().map(|node| nodes[node].name.clone()).collect(),
         enters: region.entries().map(|(node, port)| format!("[{port}]{}", nodes[node].name)).collect(),
-        leaves: walked.leaves.clone(),
-        drops: linked.reasons.len(),
-        slow_paths: linked.program.slow.clone(),
+        leaves: distinct(walked.leaves.iter().cloned()),
+        drops: distinct(linked.reasons.iter().map(|&(part, reason)| (region.parts[part], reason))).len(),
+        slow_paths: distinct(linked.program.slow.iter().cloned()),
         tables: tables.collect(),
         blocks: linked.program.blocks.len(),
         instructions: linked.program.blocks.iter().map(|block| block.insts.len() + 1).sum(),

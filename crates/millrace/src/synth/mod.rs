@@ -167,13 +167,17 @@ fn synthesis(assembly: &Assembly, sizes: &Sizes, max_classes: usize) -> anyhow::
     let shown = regions
         .iter()
         .map(|region| {
-            let walked = Walked::of(region, nodes, &assembly.cuts, max_classes);
+            let walked = Walked::of(region, nodes, max_classes);
             fused_region::describe(region, nodes, &walked, sizes)
         })
         .collect::<anyhow::Result<_>>()?;
     let is_part = |at: usize| regions.iter().any(|region| region.parts.contains(&at));
     let others = nodes.iter().enumerate().filter(|(at, _)| !is_part(*at));
-    let others = others.map(|(_, node)| (node.name.clone(), why_not(node)));
+    let is_fed = |at: usize| {
+        let fed = nodes.iter().enumerate().filter(|(from, _)| is_part(*from));
+        fed.flat_map(|(_, node)| node.outputs.iter().flatten()).any(|end| end.node == at)
+    };
+    let others = others.map(|(at, node)| (node.name.clone(), why_not(node, is_fed(at))));
     Ok(Synthesis { elements: nodes.len(), regions: shown, others: others.collect() })
 }
 
@@ -190,12 +194,13 @@ fn emit(assembly: &Assembly, what: Option<Emit>) -> anyhow::Result<String> {
     Ok(out + builder.listing())
 }
 
-fn why_not(node: &Node) -> String {
+fn why_not(node: &Node, is_fed: bool) -> String {
     match &node.lowered {
         None => format!("{} has no program", node.class.name),
         Some(_) if node.answers_pull || node.inputs.iter().any(Option::is_some) => {
             "packets are pulled through it".into()
         }
+        Some(_) if is_fed => "packets of a fused region seldom come to it".into(),
         Some(_) => "nothing with a program is wired to it".into(),
     }
 }

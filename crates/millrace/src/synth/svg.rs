@@ -1,12 +1,12 @@
 //! Fused regions as a picture: their elements from left to right, on every wire a coloured line for each
 //! output that it leads to, and the traffic classes below in the colour of their output.
 
-use super::classes::ClassShown;
+use super::classes::{ClassShown, leaves};
 use super::fused_region::RegionShown;
 use maud::{Markup, PreEscaped, html};
 use runtime::Assembly;
 use std::collections::BTreeSet;
-use worker::fusion::{Cut, FusedRegion};
+use worker::fusion::{FusedRegion, Leads};
 use worker::graph::Node;
 
 /// The most classes that are drawn.
@@ -87,28 +87,45 @@ struct Graph {
     wires: Vec<Wire>,
 }
 
+/// The wires that lead back to an element before theirs.
+fn back(nodes: usize, wires: &[Wire]) -> BTreeSet<usize> {
+    let of_node = |node: usize| (0..wires.len()).filter(move |wire| wires[*wire].from == node);
+    let next: Vec<Vec<Option<usize>>> =
+        (0..nodes).map(|node| of_node(node).map(|wire| Some(wires[wire].to)).collect()).collect();
+    let mut back = BTreeSet::new();
+    chain::closing_edges(&next, 0..nodes, |path, edge, _| {
+        back.extend(path.last().and_then(|(node, _)| of_node(*node).nth(edge)));
+    });
+    back
+}
+
 impl Graph {
-    fn of(region: &FusedRegion, nodes: &[Node], cuts: &[Cut]) -> Graph {
+    fn of(region: &FusedRegion, nodes: &[Node]) -> Graph {
         let inside: BTreeSet<usize> = region.parts.iter().copied().collect();
         let mut wires = vec![];
         for (from, node) in nodes.iter().enumerate() {
             for (port, end) in node.outputs.iter().enumerate() {
                 let Some(end) = end else { continue };
-                let is_cut = cuts.contains(&Cut { node: from, port });
-                if (inside.contains(&from) || inside.contains(&end.node)) && !is_cut {
+                // By the wires that close loops and by those that packets seldom take, the region is left.
+                let leads = region.layout.parts.iter().filter(|part| part.node == from);
+                let is_left = |leads: &Leads| matches!(leads, Leads::Loop | Leads::Seldom);
+                let is_left = inside.contains(&from) && leads.clone().all(|part| is_left(&part.leads[port]));
+                if (inside.contains(&from) || inside.contains(&end.node)) && !is_left {
                     wires.push(Wire { from, port, to: end.node });
                 }
             }
         }
         // An element's column is behind those of all elements that feed it. An element outside that the
-        // region feeds may feed the region again: such a wire closes a loop and does not count.
+        // region feeds may feed the region again: such a wire closes a loop and does not count; nor do wires
+        // of the way back.
+        let back = back(nodes.len(), &wires);
         let mut columns = vec![0i64; nodes.len()];
         for _ in 0..inside.len() + 2 {
             let mut moved = false;
-            for wire in wires.iter().filter(|wire| inside.contains(&wire.to) || inside.contains(&wire.from)) {
+            for (at, wire) in wires.iter().enumerate() {
                 let outside_source = !inside.contains(&wire.from)
                     && wires.iter().any(|before| before.to == wire.from && inside.contains(&before.from));
-                if !outside_source && columns[wire.to] < columns[wire.from] + 1 {
+                if !back.contains(&at) && !outside_source && columns[wire.to] < columns[wire.from] + 1 {
                     columns[wire.to] = columns[wire.from] + 1;
                     moved = true;
                 }
@@ -169,22 +186,26 @@ impl Graph {
         self.places.iter().find(|place| place.node == node)
     }
 
-    /// The outputs of a fused region that a wire leads to.
-    fn behind(&self, region: &FusedRegion, wire: &Wire) -> BTreeSet<usize> {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![]);
-        let mut found = BTreeSet::new();
-        let mut follow = |wire: &Wire, open: &mut Vec<usize>| {
-            let part = region.parts.iter().position(|part| *part == wire.from);
-            let own = part.map(|part| (part, wire.port));
-            match region.linked.outputs.iter().position(|output| Some(*output) == own) {
-                Some(output) => drop(found.insert(output)),
-                None if seen.insert(wire.to) => open.push(wire.to),
-                None => {}
+    /// The outputs of a fused region that packets on a wire leave by.
+    fn behind(&self, region: &FusedRegion, nodes: &[Node], wire: &Wire) -> BTreeSet<usize> {
+        let (parts, outputs) = (&region.layout.parts, &region.linked.outputs);
+        let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
+        let from = (0..parts.len()).filter(|part| parts[*part].node == wire.from);
+        let mut open: Vec<(usize, usize)> = from.map(|part| (part, wire.port)).collect();
+        let end = nodes[wire.from].outputs[wire.port].and_then(|end| region.entry(end.node, end.port));
+        if open.is_empty()
+            && let Some(part) = end
+        {
+            open.extend((0..parts[part].leads.len()).map(|port| (part, port)));
+        }
+        while let Some((part, port)) = open.pop() {
+            if !seen.insert((part, port)) {
+                continue;
             }
-        };
-        follow(wire, &mut open);
-        while let Some(node) = open.pop() {
-            self.wires.iter().filter(|wire| wire.from == node).for_each(|wire| follow(wire, &mut open));
+            found.extend(outputs.iter().position(|output| *output == (part, port)));
+            if let Leads::Inside(to) = parts[part].leads[port] {
+                open.extend((0..parts[to].leads.len()).map(|port| (to, port)));
+            }
         }
         found
     }
@@ -232,7 +253,7 @@ pub fn picture(chain: &str, assembly: &Assembly, shown: &[RegionShown]) -> Strin
         );
         label(&mut body, (MARGIN, y), 15, INK, &title);
         y += 20 + GAP;
-        let graph = Graph::of(region, nodes, &assembly.cuts);
+        let graph = Graph::of(region, nodes);
         width = width.max(draw_graph(&mut body, &graph, region, nodes, shown, &mut y) + MARGIN);
         draw_classes(&mut body, shown, &mut y);
     }
@@ -269,6 +290,9 @@ fn draw_graph(
         let x = MARGIN + GAP + place.column % COLUMNS * STEP.0;
         (x, top + above + place.row * STEP.1)
     };
+    // Inputs of an element that leave by the same output are listed once.
+    let leaves = leaves(region, nodes);
+    let listed = |text: &String| shown.leaves.iter().position(|leave| leave == text);
     let mut around = 0;
     let (mut right, mut bottom) = (0, top);
     for wire in &graph.wires {
@@ -279,7 +303,8 @@ fn draw_graph(
         let ((x0, y0), (x1, y1)) = (corner(from), corner(to));
         let ports = nodes[wire.from].outputs.len().max(1) as i64;
         let start = y0 + BOX.1 * (2 * wire.port as i64 + 1) / (2 * ports);
-        let ways = graph.behind(region, wire);
+        let ways = graph.behind(region, nodes, wire);
+        let ways: BTreeSet<usize> = ways.into_iter().filter_map(|output| listed(&leaves[output])).collect();
         // Every path behind a wire that leads to no output ends in a drop or a slow path.
         let strands: Vec<&str> =
             if ways.is_empty() { vec![DROPPED] } else { ways.iter().map(|output| path(*output)).collect() };

@@ -14,7 +14,7 @@ fn blocks(document: &str, language: &str) -> Vec<String> {
 fn repository() -> Folder {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("examples")).expect("a folder");
-    for name in ["captures", "nat-firewall-balancer", "router", "throughput", "virtual-devices"] {
+    for name in ["captures", "nat-firewall-balancer", "router", "snf", "throughput", "virtual-devices"] {
         let copied = Folder::with_examples(&[name]);
         std::fs::rename(copied.path(name), folder.path(&format!("examples/{name}"))).expect("moved");
     }

@@ -30,7 +30,7 @@ fn switch(outputs: usize) -> Verified {
 }
 
 fn part<'a>(name: &'a str, program: &'a Verified, next: &[Option<(usize, usize)>]) -> Part<'a> {
-    Part { name, program, next: next.to_vec() }
+    Part { name, program, shares: None, next: next.to_vec() }
 }
 
 #[test]
@@ -68,6 +68,28 @@ fn inputs_that_nothing_leads_to_leave_no_code() {
     let linked = link("two", &[part("two", &two, &[None])], &[(0, 0)]).expect("links");
     assert_eq!((linked.program.blocks.len(), linked.origins.len()), (2, 2));
     assert_eq!(linked.reasons, [(0, 0)], "its number stays");
+}
+
+#[test]
+fn two_inputs_of_an_element_share_its_state_and_not_their_code() {
+    let mut f = Builder::new("Two", 2);
+    let seen = f.cell("seen", 0);
+    f.add_to_cell(seen, 1);
+    f.emit(0);
+    f.next_entry();
+    f.add_to_cell(seen, 2);
+    f.emit(1);
+    let (two, ttl) = (f.finish().expect("valid"), ttl());
+    let there = part("two", &two, &[Some((2, 0)), None]);
+    let back = Part { shares: Some(0), ..part("two", &two, &[None, Some((3, 0))]) };
+    // Out by `a` and back by `b`: as a graph of elements this would be a loop.
+    let parts = [there, back, part("a", &ttl, &[Some((1, 1)), None]), part("b", &ttl, &[None, None])];
+    let linked = link("both", &parts, &[(0, 0)]).expect("links");
+    assert_eq!((linked.program.cells.len(), linked.cells), (1, vec![0, 0, 1, 1]));
+    assert_eq!(linked.outputs, [(2, 1), (3, 1), (3, 0)]);
+    assert!(linked.flow.counted.is_empty(), "each part has one way in");
+    let added = linked.program.blocks.iter().flat_map(|block| &block.insts);
+    assert_eq!(added.filter(|(_, inst)| matches!(inst, Inst::CellAdd(0, _))).count(), 2);
 }
 
 #[test]

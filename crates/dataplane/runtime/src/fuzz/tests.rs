@@ -1,4 +1,4 @@
-use super::{fuzz_forms, run_changing};
+use super::{fuzz_both_ways, fuzz_forms, run_changing};
 use chain::FusedElements;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -9,17 +9,29 @@ fn cases() -> u32 {
     std::env::var("MILLRACE_CHAINS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(150)
 }
 
-#[test]
-fn chains_do_the_same_fused() {
+/// Runs random chains, and returns the number of packets that the flow cache handled.
+fn run_chains(form: fn(&[u8]) -> u64) -> u64 {
     let config = ProptestConfig { cases: cases(), ..ProptestConfig::default() };
     let hits = std::cell::Cell::new(0);
     let mut runner = TestRunner::new(config);
     let tried = runner.run(&prop::collection::vec(any::<u8>(), 40..600), |data| {
-        hits.set(hits.get() + fuzz_forms(&data));
+        hits.set(hits.get() + form(&data));
         Ok(())
     });
     tried.unwrap_or_else(|failed| panic!("{failed}"));
-    assert!(hits.get() > u64::from(cases()) * 10, "the flow cache decided about {} packets only", hits.get());
+    hits.get()
+}
+
+#[test]
+fn chains_do_the_same_fused() {
+    let hits = run_chains(fuzz_forms);
+    assert!(hits > u64::from(cases()) * 10, "the flow cache decided about {hits} packets only");
+}
+
+#[test]
+fn chains_with_answers_do_the_same_fused() {
+    let hits = run_chains(fuzz_both_ways);
+    assert!(hits > u64::from(cases()) * 10, "the flow cache decided about {hits} packets only");
 }
 
 /// The seeds of the fuzzing, and every input that once failed.

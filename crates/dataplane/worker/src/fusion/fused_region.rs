@@ -4,9 +4,9 @@
 use super::cache::{Cache, CacheCounts, FlowCache};
 use super::compiled::{CompiledRegion, Config, config_cells, holds};
 use super::cpu::{aside, compiled};
-use super::find::{Cut, entries};
+use super::find::{Leads, RegionLayout};
 use super::region_source::{RegionSource, RegionSources};
-use crate::graph::{End, Node, RegionEntry};
+use crate::graph::{Node, RegionEntry};
 use codegen::{CodegenError, Engine};
 use ir::Verified;
 use std::ops::Range;
@@ -39,8 +39,10 @@ pub struct How {
 
 /// A fused region of one worker's graph.
 pub struct FusedRegion {
-    /// The nodes of its parts.
+    /// The nodes of its parts: a node once for each part that is an input of it.
     pub parts: Vec<usize>,
+    /// Its parts' inputs, and where their outputs lead.
+    pub layout: RegionLayout,
     /// The programs from which it is linked.
     sources: Arc<RegionSources>,
     /// The linked program before optimization, and the origin of its tables, cells and exits.
@@ -78,41 +80,40 @@ pub struct FusedRegion {
 }
 
 impl FusedRegion {
-    /// Links the programs of the nodes `parts`, and sets the entries of the nodes at which packets enter.
+    /// Links the programs of a region's parts, and sets the entries of the nodes at which packets enter.
     ///
     /// # Errors
     /// When the fused region is too large.
     pub fn new(
         number: usize,
-        parts: Vec<usize>,
-        cuts: &[Cut],
+        layout: &RegionLayout,
         nodes: &mut [Node],
         how: How,
     ) -> Result<FusedRegion, LinkError> {
-        let place = |node: usize| parts.iter().position(|part| *part == node);
-        let mut places: Vec<Option<usize>> = vec![None; nodes.len()];
-        for (part, node) in parts.iter().enumerate() {
-            places[*node] = Some(part);
-        }
-        let inputs: Vec<(usize, usize)> = entries(nodes, &places, cuts)
-            .into_iter()
-            .filter_map(|(node, input)| Some((place(node)?, input)))
-            .collect();
-        let source = |node: &usize| {
-            let next = |(port, end): (usize, &Option<End>)| {
-                let end = end.filter(|_| !cuts.contains(&Cut { node: *node, port }))?;
-                places[end.node].map(|part| (part, end.port))
+        let parts: Vec<usize> = layout.parts.iter().map(|part| part.node).collect();
+        let input = |part: &usize| (*part, layout.parts[*part].input);
+        let inputs: Vec<(usize, usize)> = layout.entries.iter().map(input).collect();
+        // The first part of each part's node.
+        let ends = parts.chunk_by(|a, b| a == b).scan(0, |at, of_node| {
+            *at += of_node.len();
+            Some((*at - of_node.len(), of_node.len()))
+        });
+        let first_parts: Vec<usize> = ends.flat_map(|(first, count)| vec![first; count]).collect();
+        let source = |(at, node): (usize, &usize)| {
+            let next = |leads: &Leads| match leads {
+                Leads::Inside(part) => Some(input(part)),
+                _ => None,
             };
             let this = &nodes[*node];
-            let program = Arc::clone(&this.lowered.as_ref()?.program);
             Some(RegionSource {
                 name: this.name.clone(),
-                program,
-                next: this.outputs.iter().enumerate().map(next).collect(),
+                program: Arc::clone(&this.lowered.as_ref()?.program),
+                shares: Some(first_parts[at]).filter(|first| *first != at),
+                next: layout.parts[at].leads.iter().map(next).collect(),
             })
         };
-        let sources =
-            RegionSources { parts: parts.iter().filter_map(source).collect(), entries: inputs.clone() };
+        let sources = parts.iter().enumerate().filter_map(source).collect();
+        let sources = RegionSources { parts: sources, entries: inputs.clone() };
         let linked = sources.link()?;
         let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
         let made = match how.is_wanted {
@@ -143,6 +144,7 @@ impl FusedRegion {
             cache_wanted: how.cache,
             cache: None,
             before: CacheCounts::default(),
+            layout: layout.clone(),
             parts,
         })
     }
@@ -159,11 +161,23 @@ impl FusedRegion {
         self.inputs.iter().map(|&(part, port)| (self.parts[part], port))
     }
 
+    /// Its nodes, each once, in order.
+    pub fn nodes(&self) -> impl Iterator<Item = usize> {
+        // The parts of a node are side by side.
+        self.parts.chunk_by(|a, b| a == b).map(|parts| parts[0])
+    }
+
+    /// The part that packets at an input of a node enter.
+    pub fn entry(&self, node: usize, input: usize) -> Option<usize> {
+        let is_entry = |part: &&usize| self.parts[**part] == node && self.layout.parts[**part].input == input;
+        self.layout.entries.iter().find(is_entry).copied()
+    }
+
     /// Moves the cells of its nodes to the end of the worker's cells, followed by the cells that count wires.
     pub(crate) fn settle_in(&mut self, nodes: &mut [Node], cells: &mut Vec<u64>) {
         let start = cells.len();
-        for &part in &self.parts {
-            nodes[part].settle_in(cells);
+        for node in self.nodes() {
+            nodes[node].settle_in(cells);
         }
         cells.resize(cells.len() + self.counted.len(), 0);
         self.cells = start..cells.len();
@@ -262,12 +276,16 @@ impl FusedRegion {
     /// only the tables changed. Else the region is linked again before it next runs as one program, see
     /// [`FusedRegion::update`].
     pub(crate) fn replace(&mut self, node: usize, program: &Arc<Verified>) {
-        let Some(part) = self.parts.iter().position(|part| *part == node) else { return };
+        if !self.parts.contains(&node) {
+            return;
+        }
         // The entries store results of the old tables.
         self.end_cache();
-        if self.sources.parts[part].program != *program {
-            Arc::make_mut(&mut self.sources).parts[part].program = Arc::clone(program);
-            self.is_stale = true;
+        for at in (0..self.parts.len()).filter(|at| self.parts[*at] == node) {
+            if self.sources.parts[at].program != *program {
+                Arc::make_mut(&mut self.sources).parts[at].program = Arc::clone(program);
+                self.is_stale = true;
+            }
         }
     }
 }

@@ -26,5 +26,5 @@ mod users;
 pub(crate) use cache::Cache;
 pub use cache::{CacheCounts, FlowCache};
 pub use compiled::CompiledRegion;
-pub use find::{Cut, find};
+pub use find::{Leads, RegionLayout, RegionPart, find};
 pub use fused_region::{FusedRegion, How};

@@ -17,6 +17,8 @@ pub(crate) struct RegionSources {
 pub(crate) struct RegionSource {
     pub name: String,
     pub program: Arc<Verified>,
+    /// The part before it that is another input of the same element.
+    pub shares: Option<usize>,
     /// For each output port, the part and input that it is wired to.
     pub next: Vec<Option<(usize, usize)>>,
 }
@@ -27,6 +29,7 @@ impl RegionSources {
         let parts = self.parts.iter().map(|source| Part {
             name: &source.name,
             program: &source.program,
+            shares: source.shares,
             next: source.next.clone(),
         });
         link("region", &parts.collect::<Vec<_>>(), &self.entries)

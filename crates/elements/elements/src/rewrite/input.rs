@@ -101,6 +101,15 @@ impl Spec {
         if let Spec::Pass(output) = self { Some(*output) } else { None }
     }
 
+    /// The outputs of the mappings that it can make.
+    pub fn mapping_outputs(&self) -> Vec<Outputs> {
+        match self {
+            Spec::Drop | Spec::Pass(_) => vec![],
+            Spec::Keep(outputs) | Spec::Pattern(_, outputs) | Spec::Named(_, _, outputs) => vec![*outputs],
+            Spec::Mapper(mapper) => mapper.lock().map_or_else(|_| vec![], |mapper| mapper.outputs()),
+        }
+    }
+
     /// The pattern, if it has one.
     pub fn pattern(&self) -> Option<&SharedPattern> {
         if let Spec::Pattern(pattern, _) = self { Some(pattern) } else { None }
@@ -136,7 +145,8 @@ impl Spec {
         match self {
             Spec::Named(name, ..) => Some(format!("there is no pattern `{name}`; its packets are dropped")),
             Spec::Mapper(mapper) => {
-                let most = mapper.lock().ok()?.highest_output()?;
+                let all = mapper.lock().ok()?.outputs();
+                let most = all.iter().map(|outputs| outputs.forward.max(outputs.reply)).max()?;
                 (usize::from(most) >= outputs)
                     .then(|| format!("the mapper's output port {most} is out of range"))
             }

@@ -76,10 +76,10 @@ pub struct MapperCell(Option<(Vec<MapperEntry>, Turn)>);
 pub type SharedMapper = Arc<Mutex<MapperCell>>;
 
 impl MapperCell {
-    /// The highest output of its patterns.
-    pub fn highest_output(&self) -> Option<u8> {
-        let (entries, _) = self.0.as_ref()?;
-        entries.iter().map(|entry| entry.outputs.forward.max(entry.outputs.reply)).max()
+    /// The outputs of its patterns.
+    pub fn outputs(&self) -> Vec<Outputs> {
+        let entries = self.0.as_ref().map_or(&[][..], |(entries, _)| entries);
+        entries.iter().map(|entry| entry.outputs).collect()
     }
 
     /// Chooses what a new flow becomes.

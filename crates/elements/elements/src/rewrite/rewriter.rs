@@ -197,6 +197,10 @@ impl Transparent for Rewriter {
         (index == 0).then_some(&mut self.mappings as &mut dyn Table)
     }
 
+    fn usual_outputs(&self, input: usize) -> Option<Vec<usize>> {
+        self.mappings.with(|mappings| mappings.usual_outputs(input))
+    }
+
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         self.mappings.with(|mappings| {
             for &index in batch.list() {

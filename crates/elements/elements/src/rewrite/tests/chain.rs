@@ -159,6 +159,11 @@ impl Chain {
         Out { exit, packet: left }
     }
 
+    /// [`element::Transparent::usual_outputs`].
+    pub fn usual_outputs(&self, name: &str, input: usize) -> Option<Vec<usize>> {
+        self.nodes[name].element.usual_outputs(input)
+    }
+
     /// Moves the clock and has all elements do their housekeeping.
     pub fn advance(&mut self, by_ns: u64) {
         self.worker.now_ns += by_ns;

@@ -197,3 +197,24 @@ fn rewriters_may_share_a_capacity() {
     assert_eq!((chain.read("a", "capacity"), chain.read("b", "capacity")), ("2".into(), "2".into()));
     assert_eq!(chain.read("a", "nmappings"), "1");
 }
+
+#[test]
+fn packets_usually_leave_by_the_outputs_of_their_input() {
+    let usual = |config: &'static str, inputs| -> Vec<Vec<usize>> {
+        let chain = Chain::new(&[
+            ("nat", "IPRewriter", config, inputs, 4),
+            ("balance", "RoundRobinIPMapper", "- - 10.9.0.1 80 0 2, - - 10.9.0.2 80 1 2", 0, 0),
+        ]);
+        let of = |input| chain.usual_outputs("nat", input).expect("it is known");
+        (0..inputs).map(of).collect()
+    };
+    let pattern = "pattern 203.0.113.1 1024-65535 - - 0 1";
+    // Replies come by the input that makes no mappings, ...
+    assert_eq!(usual("pattern 203.0.113.1 1024-65535 - - 0 1, drop", 2), [vec![0], vec![1]]);
+    assert_eq!(usual("keep 0 1, pass 3", 2), [vec![0], vec![1, 3]]);
+    assert_eq!(usual("keep 0 1, keep 0 2, drop", 3), [vec![0], vec![0], vec![1, 2]]);
+    assert_eq!(usual("balance, drop", 2), [vec![0, 1], vec![2, 2]]);
+    // ... else by the other inputs, or by the only one.
+    assert_eq!(usual("keep 0 1, pattern - - 10.9.0.1 - 1 0", 2), [vec![0, 0], vec![1, 1]]);
+    assert_eq!(usual(pattern, 1), [vec![0, 1]]);
+}
