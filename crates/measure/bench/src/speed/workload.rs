@@ -34,6 +34,8 @@ enum WorkloadSource {
     File(&'static str),
     /// A Click file that defines the element class `Stage`, and the number of stages in a row.
     Row(&'static str, u32),
+    /// The same, of stages with both ways, behind the last of which a mirror answers.
+    BothWays(&'static str, u32),
     /// One Click file, whose element `routes` gets a full table.
     FullTable(&'static str),
     /// The chain of the SNF paper's figure 5, and the destination port of its packets.
@@ -66,6 +68,10 @@ const fn file(name: &'static str, about: &'static str, text: &'static str) -> Wo
 
 const fn row(name: &'static str, about: &'static str, text: &'static str, count: u32) -> Workload {
     Workload::of(name, about, WorkloadSource::Row(text, count))
+}
+
+const fn both_ways(name: &'static str, about: &'static str, count: u32) -> Workload {
+    Workload::of(name, about, WorkloadSource::BothWays(example!("bench/both-ways.click"), count))
 }
 
 const fn chain(name: &'static str, about: &'static str, port: &'static str) -> Workload {
@@ -106,6 +112,10 @@ static WORKLOADS: &[Workload] = &[
     row("napt-2", "2 NAPTs", NAPT, 2),
     row("napt-4", "4 NAPTs", NAPT, 4),
     row("napt-10", "10 NAPTs", NAPT, 10),
+    both_ways("both-ways-1", "NAPT, out and back (IPMirror)", 1),
+    both_ways("both-ways-2", "2 NAPTs, out and back", 2),
+    both_ways("both-ways-4", "4 NAPTs, out and back", 4),
+    both_ways("both-ways-10", "10 NAPTs, out and back", 10),
     chain("nat-firewall-balancer", "NAPT, firewall, load balancer (SNF figure 5)", "1234"),
     chain("nat-firewall-denies", "the same, where the firewall drops all", "80"),
     row("lean-router-1", "lean router", LEAN, 1),
@@ -218,6 +228,7 @@ impl Workload {
                 let stages: String = (1..=count).map(|number| format!("    -> Stage({number})\n")).collect();
                 one(format!("{class}\nFromDevice(in)\n{stages}    -> ToDevice(out);\n"))
             }
+            WorkloadSource::BothWays(class, count) => one(out_and_back(class, count)),
             WorkloadSource::Relays(count, relay) => in_a_row(count, relay),
             WorkloadSource::Isp(_, load) => isp::layout(rules, load, flows),
             WorkloadSource::Chain(_) => Layout {
@@ -292,6 +303,19 @@ impl Workload {
             ..spec
         })
     }
+}
+
+/// Stages in a row, a mirror, and the same stages back.
+fn out_and_back(class: &str, count: u32) -> String {
+    let stages: String = (1..=count).map(|number| format!("n{number} :: Stage({number});\n")).collect();
+    let wires: String = (1..count)
+        .map(|at| format!("n{at}[0] -> [0]n{next}; n{next}[1] -> [1]n{at};\n", next = at + 1))
+        .collect();
+    format!(
+        "{class}\n{stages}FromDevice(in) -> Strip(14) -> CheckIPHeader -> [0]n1;\n{wires}\
+         n{count}[0] -> IPMirror -> [1]n{count};\n\
+         n1[1] -> EtherEncap(0x0800, 02:00:00:00:01:01, 02:00:00:00:01:02) -> ToDevice(out);\n"
+    )
 }
 
 /// NFs that are linked in a row.
