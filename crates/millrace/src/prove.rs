@@ -87,7 +87,7 @@ fn prove(
 ) -> anyhow::Result<Shown> {
     // The program that the host compiles before the first packet.
     let start = Instant::now();
-    let made = CompiledRegion::of(&region.linked.program, &cells(region, nodes));
+    let made = CompiledRegion::of(&region.linked, &cells(region, nodes));
     let time = time.saturating_sub(start.elapsed());
     held(region, nodes, &made.program, |of| {
         Ok(shown(of, &prove::prove(of, &Limits { time, ..*limits }, stop)?, limits))

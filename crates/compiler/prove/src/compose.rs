@@ -11,22 +11,22 @@ use ir::verify::VerifyError;
 use std::collections::HashMap;
 use synth::link::Part;
 
-/// Numbers for what elements have: those of one element after those of another.
+/// Numbers for what parts have: those of one part after those of another.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    /// The first number of each part's element.
+    /// The first number of each part.
     starts: Vec<usize>,
     count: usize,
 }
 
 impl Numbers {
-    /// Numbers for what each element has that many of. Parts that are inputs of one element have the same.
-    fn of(parts: &[Part<'_>], count: impl Fn(&Program) -> usize) -> Numbers {
+    /// Numbers for what each part has that many of. Of what is `shared`, parts of one element have the same.
+    fn of(parts: &[Part<'_>], shared: bool, count: impl Fn(&Program) -> usize) -> Numbers {
         let (mut starts, mut next): (Vec<usize>, usize) = (vec![], 0);
         for part in parts {
-            let own = if part.shares.is_some() { 0 } else { count(part.program) };
-            starts.push(part.shares.map_or(next, |of| starts[of]));
-            next += own;
+            let first = part.shares.filter(|_| shared);
+            starts.push(first.map_or(next, |first| starts[first]));
+            next += if first.is_some() { 0 } else { count(part.program) };
         }
         Numbers { starts, count: next }
     }
@@ -36,7 +36,7 @@ impl Numbers {
         self.count
     }
 
-    /// The number of one that a part's element has.
+    /// The number of one that a part has.
     pub fn number(&self, (part, own): (usize, usize)) -> usize {
         self.starts[part] + own
     }
@@ -60,13 +60,15 @@ pub struct Numbering {
 impl Numbering {
     /// The numbers for a fused region's elements.
     pub fn of(region: &FusedSubgraph<'_>) -> Numbering {
-        let of = |count: &dyn Fn(&Program) -> usize| Numbers::of(&region.parts, count);
+        let each = |count: &dyn Fn(&Program) -> usize| Numbers::of(&region.parts, false, count);
+        let shared = |count: &dyn Fn(&Program) -> usize| Numbers::of(&region.parts, true, count);
+        // Counters follow from the part by which a packet leaves, so another part of the same element differs.
         Numbering {
-            outputs: of(&|program| program.outputs.into()),
-            reasons: of(&|program| program.reasons.len()),
-            slow: of(&|program| program.slow.len()),
-            cells: of(&|program| program.cells.len()),
-            tables: of(&|program| program.tables.len()),
+            outputs: each(&|program| program.outputs.into()),
+            reasons: each(&|program| program.reasons.len()),
+            slow: each(&|program| program.slow.len()),
+            cells: shared(&|program| program.cells.len()),
+            tables: shared(&|program| program.tables.len()),
         }
     }
 }

@@ -139,10 +139,9 @@ impl<'a> Runs<'a> {
             let mut state = EvalState { cells: cells_of, tables: &mut own, now_ns: made.now_ns };
             let exit = ir::eval::run(program, input, &mut packet, buffer.as_mut_slice(), &mut state)
                 .map_err(|error| error.to_string())?;
-            let element = self.region.element(part);
             let leaves = match exit {
-                Exit::Drop(reason) => Leaves::Drop(element, reason.into()),
-                Exit::Slow(slow) => Leaves::Slow(element, slow.into()),
+                Exit::Drop(reason) => Leaves::Drop(part, reason.into()),
+                Exit::Slow(slow) => Leaves::Slow(part, slow.into()),
                 Exit::Emit(port) => {
                     let port = usize::from(port);
                     if let Some(next) = self.region.next(part, port) {
@@ -153,7 +152,7 @@ impl<'a> Runs<'a> {
                         (part, input) = next;
                         continue;
                     }
-                    Leaves::Port(element, port)
+                    Leaves::Port(part, port)
                 }
             };
             return Ok(seen(leaves, &packet, buffer, cells, tables, true));
@@ -167,9 +166,7 @@ impl<'a> Runs<'a> {
 
     fn leaves(&self, exit: Exit) -> Option<Leaves> {
         let linked = self.region.linked;
-        let of = |list: &[(usize, usize)], at: u16| {
-            list.get(usize::from(at)).map(|&(part, own)| (self.region.element(part), own))
-        };
+        let of = |list: &[(usize, usize)], at: u16| list.get(usize::from(at)).copied();
         Some(match exit {
             Exit::Emit(port) => of(&linked.outputs, port).map(|(part, port)| Leaves::Port(part, port))?,
             Exit::Drop(reason) => of(&linked.reasons, reason).map(|(part, own)| Leaves::Drop(part, own))?,

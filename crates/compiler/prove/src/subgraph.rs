@@ -25,11 +25,6 @@ impl<'a> FusedSubgraph<'a> {
         self.parts.iter().filter(|part| part.shares.is_none())
     }
 
-    /// The first input of a part's element.
-    pub(crate) fn element(&self, part: usize) -> usize {
-        self.parts[part].shares.unwrap_or(part)
-    }
-
     pub(crate) fn next(&self, part: usize, port: usize) -> Option<(usize, usize)> {
         self.parts[part].next.get(port).copied().flatten()
     }

@@ -45,6 +45,8 @@ pub struct Linked {
     pub tables: Vec<(usize, usize)>,
     /// The first cell of each part; parts that share cells have the same. The cells that count wires follow those of the last part.
     pub cells: Vec<usize>,
+    /// Which cells the parts' programs write, those of inputs without packets in the region, too.
+    pub written: Vec<bool>,
     /// The part that each block came from.
     pub origins: Vec<usize>,
     /// The computation of how many packets passed each wire inside.
@@ -273,6 +275,7 @@ impl<'a> Linker<'a> {
             };
             of.iter().map(name).collect()
         };
+        let written = self.program.written_cells();
         let mut program = Program {
             name: name.to_string(),
             outputs: number(self.outputs.len(), "exits")?,
@@ -289,6 +292,7 @@ impl<'a> Linker<'a> {
             slow: self.slow,
             tables: self.from_tables,
             cells,
+            written,
             origins,
             flow,
         })

@@ -50,7 +50,7 @@ impl Chain {
     /// The fused program of a fused region as it is run.
     fn compiled(&self, region: usize) -> Verified {
         let of = &self.0.regions[0][region];
-        Verified::clone(&CompiledRegion::of(&of.linked.program, &cells(of, &self.0.graphs[0])).program)
+        Verified::clone(&CompiledRegion::of(&of.linked, &cells(of, &self.0.graphs[0])).program)
     }
 
     fn prove(&self, region: usize, program: &Verified, limits: &Limits) -> Proof {
@@ -290,7 +290,7 @@ fn a_stale_constant_of_a_cell_is_found() {
             for cell in 0..right.len() {
                 let mut stale = right.clone();
                 stale[cell] ^= 1;
-                let made = CompiledRegion::of(&region.linked.program, &stale);
+                let made = CompiledRegion::of(&region.linked, &stale);
                 // Cells that programs write are not part of the configuration.
                 if **made.program == *program {
                     continue;

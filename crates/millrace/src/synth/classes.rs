@@ -107,6 +107,7 @@ pub fn leaves(region: &FusedRegion, nodes: &[Node]) -> Vec<String> {
             Some(end) => {
                 let how = match region.layout.parts[part].leads[port] {
                     Leads::Loop => ", which enters it again: a loop",
+                    Leads::Seldom if region.entry(end.node, end.port).is_some() => ", seldom",
                     Leads::Seldom => ", seldom: element by element from there",
                     Leads::Inside(_) | Leads::Outside => "",
                 };

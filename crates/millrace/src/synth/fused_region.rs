@@ -169,7 +169,7 @@ pub fn describe(region: &FusedRegion, nodes: &[Node], walked: &Walked, sizes: &S
     let ms = |start: Instant| start.elapsed().as_secs_f64() * 1e3;
     let start = Instant::now();
     let cells: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
-    let made = CompiledRegion::of(&linked.program, &cells);
+    let made = CompiledRegion::of(linked, &cells);
     let optimise_ms = ms(start);
     let start = Instant::now();
     let mut builder = CodeBuilder::new()?;

@@ -37,7 +37,8 @@ fn chains_with_answers_do_the_same_fused() {
 /// The seeds of the fuzzing, and every input that once failed.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    for (target, form) in [("chain_forms", fuzz_forms as fn(&[u8]) -> u64), ("chain_answers", fuzz_both_ways)] {
+    for (target, form) in [("chain_forms", fuzz_forms as fn(&[u8]) -> u64), ("chain_answers", fuzz_both_ways)]
+    {
         testkit::replay::replay(target, 4, |data| {
             form(data);
         });

@@ -5,9 +5,10 @@
 //! changes, a separate thread compiles the program again; until then the elements run one by one.
 
 use codegen::Engine;
-use ir::{Inst, Program, Verified};
+use ir::Verified;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use synth::link::Linked;
 use synth::optimize::{Known, Report, optimize_with};
 
 /// A program, and the cell values for which it is compiled.
@@ -28,12 +29,12 @@ pub(crate) type Config = BTreeMap<u16, u64>;
 impl CompiledRegion {
     /// The program of a fused region whose cells have the values `cells`; the evaluator runs it until it has
     /// machine code.
-    pub fn of(linked: &Verified, cells: &[u64]) -> CompiledRegion {
+    pub fn of(linked: &Linked, cells: &[u64]) -> CompiledRegion {
         let config = config_cells(linked, cells);
         let known = Known { cells: config.clone(), ..Known::default() };
-        let (program, report) = optimize_with(linked, &known).unwrap_or_else(|error| {
+        let (program, report) = optimize_with(&linked.program, &known).unwrap_or_else(|error| {
             tracing::error!("a bug: the optimised program is wrong ({error}); the fused region runs without");
-            (linked.clone(), Report::default())
+            (linked.program.clone(), Report::default())
         });
         let program = Arc::new(program);
         CompiledRegion {
@@ -61,13 +62,8 @@ pub(crate) fn holds(cells: &[u64], config: &Config) -> bool {
     config.iter().all(|(cell, value)| cells.get(usize::from(*cell)) == Some(value))
 }
 
-/// The cells that a program never writes, and their values.
-pub(crate) fn config_cells(program: &Program, cells: &[u64]) -> Config {
-    let mut config: Config = (0..).zip(cells.iter().copied()).collect();
-    for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
-        if let Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) = inst {
-            config.remove(cell);
-        }
-    }
-    config
+/// The cells that no part of a region writes, and their values.
+pub(crate) fn config_cells(linked: &Linked, cells: &[u64]) -> Config {
+    let kept = linked.written.iter().zip((0..).zip(cells.iter().copied())).filter(|(written, _)| !**written);
+    kept.map(|(_, cell)| cell).collect()
 }

@@ -9,7 +9,7 @@
 //! nothing is known about them. So that they do not meet those of which the program knows more, they have parts
 //! of their own: an input is at most two parts.
 
-use crate::graph::{End, Node};
+use crate::graph::{End, Lowered, Node};
 use chain::FusedElements;
 use element::StateScope;
 use std::collections::btree_map::Entry;
@@ -226,13 +226,13 @@ impl UsualWires<'_> {
 /// For each output of a node, whether packets of an input usually leave by it: its program can send them
 /// there, and the element does not call it unusual.
 fn usual_outputs(node: &Node, input: usize) -> Vec<bool> {
-    let mut all = vec![false; node.outputs.len()];
-    if let Some(lowered) = &node.lowered {
-        lowered.program.outputs_of(input).into_iter().for_each(|port| {
-            if let Some(usual) = all.get_mut(port) {
-                *usual = true;
-            }
-        });
+    let mut all = vec![true; node.outputs.len()];
+    // An element with one input may be exchanged for one whose program uses other outputs.
+    if let Some(Lowered { program, .. }) = &node.lowered
+        && program.entries.len() > 1
+    {
+        let outputs = program.outputs_of(input);
+        all.iter_mut().enumerate().for_each(|(port, usual)| *usual = outputs.contains(&port));
     }
     let named = node.element.as_ref().and_then(|element| element.usual_outputs(input));
     if let Some(named) = named {

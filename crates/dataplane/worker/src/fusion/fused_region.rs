@@ -117,7 +117,7 @@ impl FusedRegion {
         let linked = sources.link()?;
         let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
         let made = match how.is_wanted {
-            true => CompiledRegion::of(&linked.program, &start),
+            true => CompiledRegion::of(&linked, &start),
             false => CompiledRegion::nothing(&linked.program),
         };
         for (input, (part, port)) in inputs.iter().enumerate() {
@@ -236,7 +236,7 @@ impl FusedRegion {
         let is_evaluated = self.is_evaluated;
         let make = move || {
             let linked = linked.map_or_else(|| sources.link().map(Arc::new), Ok)?;
-            let mut made = CompiledRegion::of(&linked.program, &cells);
+            let mut made = CompiledRegion::of(&linked, &cells);
             if !is_evaluated {
                 made.engine = Engine::native(&made.program)?;
             }
@@ -267,7 +267,7 @@ impl FusedRegion {
             // The elements keep running one by one until a program or a cell changes.
             Err(error) => {
                 tracing::error!("no code for a fused region of elements: {error}");
-                self.failed = Some((Arc::clone(&self.sources), config_cells(&self.linked.program, cells)));
+                self.failed = Some((Arc::clone(&self.sources), config_cells(&self.linked, cells)));
             }
         }
     }

@@ -144,18 +144,22 @@ pub struct MappingEntry {
 
 impl Mappings {
     /// The outputs by which packets of an input usually leave. Flows that it makes mappings for leave by their
-    /// forward output. Replies come by the inputs that make no mappings; where there is no such input, by those
-    /// that did not make theirs; by the only input of a rewriter with one.
-    pub fn usual_outputs(&self, input: usize) -> Vec<usize> {
-        let Some(Input { spec, .. }) = self.inputs.get(input) else { return vec![] };
+    /// forward output. Replies come by the inputs that make no mappings, and by those whose flows go another
+    /// way; where all inputs make mappings, by those that did not make theirs; by the only input of a rewriter
+    /// with one. `None` where all of that says nothing.
+    pub fn usual_outputs(&self, input: usize) -> Option<Vec<usize>> {
+        let Input { spec, .. } = self.inputs.get(input)?;
         let own = spec.mapping_outputs();
+        let all_make = self.inputs.iter().all(|input| !input.spec.mapping_outputs().is_empty());
         let others = self.inputs.iter().enumerate().filter(|(at, _)| *at != input || self.inputs.len() == 1);
-        let has_replies =
-            own.is_empty() || self.inputs.iter().all(|input| !input.spec.mapping_outputs().is_empty());
-        let replies = others.filter(|_| has_replies).flat_map(|(_, input)| input.spec.mapping_outputs());
+        let goes_elsewhere = |outputs: &Outputs| own.iter().all(|own| own.forward != outputs.forward);
+        let replies = others
+            .flat_map(|(_, input)| input.spec.mapping_outputs())
+            .filter(|outputs| all_make || goes_elsewhere(outputs));
         let forward = own.iter().map(|outputs| outputs.forward);
         let all = forward.chain(replies.map(|outputs| outputs.reply)).chain(spec.passes_to());
-        all.map(usize::from).collect()
+        let all: Vec<usize> = all.map(usize::from).collect();
+        (!all.is_empty()).then_some(all)
     }
 
     /// No mappings.

@@ -198,7 +198,7 @@ impl Transparent for Rewriter {
     }
 
     fn usual_outputs(&self, input: usize) -> Option<Vec<usize>> {
-        self.mappings.with(|mappings| mappings.usual_outputs(input))
+        self.mappings.with(|mappings| mappings.usual_outputs(input)).flatten()
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {

@@ -214,7 +214,13 @@ fn packets_usually_leave_by_the_outputs_of_their_input() {
     assert_eq!(usual("keep 0 1, pass 3", 2), [vec![0], vec![1, 3]]);
     assert_eq!(usual("keep 0 1, keep 0 2, drop", 3), [vec![0], vec![0], vec![1, 2]]);
     assert_eq!(usual("balance, drop", 2), [vec![0, 1], vec![2, 2]]);
+    // ... and by those from another interface: outside 1 here, with a service in a third network.
+    let dmz = "pattern 203.0.113.1 1024-65535 - - 0 1, pattern - - 10.9.0.80 80 2 0, drop";
+    assert_eq!(usual(dmz, 3), [vec![0, 0], vec![2, 1], vec![1, 0]]);
     // ... else by the other inputs, or by the only one.
     assert_eq!(usual("keep 0 1, pattern - - 10.9.0.1 - 1 0", 2), [vec![0, 0], vec![1, 1]]);
     assert_eq!(usual(pattern, 1), [vec![0, 1]]);
+    // Handlers may give it patterns.
+    let chain = Chain::new(&[("nat", "IPRewriter", "drop, drop", 2, 2)]);
+    assert_eq!(chain.usual_outputs("nat", 0), None);
 }
