@@ -9,7 +9,7 @@ use std::time::Instant;
 use synth::classes::expr::Node as Expr;
 use synth::classes::show::{Asked, Show};
 use synth::classes::{Class, Classes, Counts, Exit, Options};
-use worker::fusion::{FusedRegion, Leads};
+use worker::fusion::{FusedRegion, Leads, RegionPart};
 use worker::graph::Node;
 
 /// The classes of a fused region.
@@ -105,11 +105,14 @@ pub fn leaves(region: &FusedRegion, nodes: &[Node]) -> Vec<String> {
         let (node, name) = (region.parts[part], &nodes[region.parts[part]].name);
         match nodes[node].outputs.get(port).copied().flatten() {
             Some(end) => {
-                let how = match region.layout.parts[part].leads[port] {
-                    Leads::Loop => ", which enters it again: a loop",
-                    Leads::Seldom if region.entry(end.node, end.port).is_some() => ", seldom",
-                    Leads::Seldom => ", seldom: element by element from there",
-                    Leads::Inside(_) | Leads::Outside => "",
+                let RegionPart { input, leads, .. } = &region.layout.parts[part];
+                let how = match leads[port] {
+                    Leads::Loop => ", which enters it again: a loop".into(),
+                    Leads::Seldom if region.entry(end.node, end.port).is_some() => {
+                        format!(", seldom from input {input}")
+                    }
+                    Leads::Seldom => format!(", seldom from input {input}: element by element from there"),
+                    Leads::Inside(_) | Leads::Outside => String::new(),
                 };
                 format!("{name}[{port}] -> {}{how}", nodes[end.node].name)
             }
