@@ -115,11 +115,12 @@ fn held<T>(
             let &Leads::Inside(part) = leads else { return None };
             end.filter(|end| region.parts[part] == end.node).map(|end| (part, end.port))
         });
-        let shares = region.parts.iter().position(|part| *part == node).filter(|first| *first != at);
+        let first = region.parts.partition_point(|part| *part < node);
+        let shares = (first != at).then_some(first);
         Some(Part { name: &nodes[node].name, program, shares, next: next.collect() })
     });
-    let entry = |(node, input)| Some((region.entry(node, input)?, input));
-    let entries: Vec<(usize, usize)> = region.entries().filter_map(entry).collect();
+    let entry = |part: &usize| (*part, region.layout.parts[*part].input);
+    let entries: Vec<(usize, usize)> = region.layout.entries.iter().map(entry).collect();
     let flow = &region.linked.flow;
     let counted: Vec<(usize, usize)> = flow.counted.iter().map(|wire| flow.wires[*wire].from).collect();
     let of = prove::FusedSubgraph {

@@ -43,7 +43,8 @@ pub struct Linked {
     pub slow: Vec<(usize, usize)>,
     /// For each table, the part and its table; of parts that share tables, the first.
     pub tables: Vec<(usize, usize)>,
-    /// The first cell of each part; parts that share cells have the same. The cells that count wires follow those of the last part.
+    /// The first cell of each part; parts that share cells have the same. The cells that count wires follow
+    /// those of the last part.
     pub cells: Vec<usize>,
     /// Which cells the parts' programs write, those of inputs without packets in the region, too.
     pub written: Vec<bool>,

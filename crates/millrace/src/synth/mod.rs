@@ -19,6 +19,7 @@ use fused_region::{RegionShown, Sizes};
 use ir::Tables;
 use runtime::Assembly;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 use worker::graph::Node;
@@ -173,11 +174,10 @@ fn synthesis(assembly: &Assembly, sizes: &Sizes, max_classes: usize) -> anyhow::
         .collect::<anyhow::Result<_>>()?;
     let is_part = |at: usize| regions.iter().any(|region| region.parts.contains(&at));
     let others = nodes.iter().enumerate().filter(|(at, _)| !is_part(*at));
-    let is_fed = |at: usize| {
-        let fed = nodes.iter().enumerate().filter(|(from, _)| is_part(*from));
-        fed.flat_map(|(_, node)| node.outputs.iter().flatten()).any(|end| end.node == at)
-    };
-    let others = others.map(|(at, node)| (node.name.clone(), why_not(node, is_fed(at))));
+    let parts = nodes.iter().enumerate().filter(|(at, _)| is_part(*at));
+    let fed: BTreeSet<usize> =
+        parts.flat_map(|(_, node)| node.outputs.iter().flatten()).map(|end| end.node).collect();
+    let others = others.map(|(at, node)| (node.name.clone(), why_not(node, fed.contains(&at))));
     Ok(Synthesis { elements: nodes.len(), regions: shown, others: others.collect() })
 }
 

@@ -64,8 +64,6 @@ pub struct FusedRegion {
     pub(crate) cache: Option<Box<Cache>>,
     /// The statistics of its earlier flow caches.
     before: CacheCounts,
-    /// For each input of the program, the part and its input.
-    pub(crate) inputs: Vec<(usize, usize)>,
     /// The range of its cells among the worker's.
     pub(crate) cells: Range<usize>,
     /// For each part, the packets that entered it less those that left the fused region from it, since the
@@ -93,40 +91,35 @@ impl FusedRegion {
         let parts: Vec<usize> = layout.parts.iter().map(|part| part.node).collect();
         let input = |part: &usize| (*part, layout.parts[*part].input);
         let inputs: Vec<(usize, usize)> = layout.entries.iter().map(input).collect();
-        // The first part of each part's node.
-        let ends = parts.chunk_by(|a, b| a == b).scan(0, |at, of_node| {
-            *at += of_node.len();
-            Some((*at - of_node.len(), of_node.len()))
-        });
-        let first_parts: Vec<usize> = ends.flat_map(|(first, count)| vec![first; count]).collect();
         let source = |(at, node): (usize, &usize)| {
             let next = |leads: &Leads| match leads {
                 Leads::Inside(part) => Some(input(part)),
                 _ => None,
             };
             let this = &nodes[*node];
+            // Parts are in the order of their nodes.
+            let first = parts.partition_point(|part| part < node);
             Some(RegionSource {
                 name: this.name.clone(),
                 program: Arc::clone(&this.lowered.as_ref()?.program),
-                shares: Some(first_parts[at]).filter(|first| *first != at),
+                shares: (first != at).then_some(first),
                 next: layout.parts[at].leads.iter().map(next).collect(),
             })
         };
         let sources = parts.iter().enumerate().filter_map(source).collect();
-        let sources = RegionSources { parts: sources, entries: inputs.clone() };
+        let sources = RegionSources { parts: sources, entries: inputs };
         let linked = sources.link()?;
         let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
         let made = match how.is_wanted {
             true => CompiledRegion::of(&linked, &start),
             false => CompiledRegion::nothing(&linked.program),
         };
-        for (input, (part, port)) in inputs.iter().enumerate() {
+        for (input, (part, port)) in sources.entries.iter().enumerate() {
             let node = &mut nodes[parts[*part]];
             node.entries.resize(node.entries.len().max(port + 1), None);
             node.entries[*port] = Some(RegionEntry { region: number, input });
         }
         Ok(FusedRegion {
-            inputs,
             balance: vec![0; parts.len()],
             counted: vec![0; linked.flow.counted.len()],
             passed: vec![],
@@ -158,7 +151,7 @@ impl FusedRegion {
 
     /// The nodes and inputs at which packets enter, in the order of the program's inputs.
     pub fn entries(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.inputs.iter().map(|&(part, port)| (self.parts[part], port))
+        self.layout.entries.iter().map(|part| (self.parts[*part], self.layout.parts[*part].input))
     }
 
     /// Its nodes, each once, in order.

@@ -35,7 +35,7 @@ impl Worker {
     /// Pushes packets into a fused region. Their arrival at the first element is already counted.
     pub(crate) fn push_fused(&mut self, entry: RegionEntry, packets: &mut [Packet], list: &[u16]) {
         let region = &mut self.regions[entry.region];
-        let (part, _) = region.inputs[entry.input];
+        let part = region.layout.entries[entry.input];
         region.balance[part] = region.balance[part].wrapping_add(list.len() as u64);
         region.is_due = true;
         let mut exits = self.exits.pop().unwrap_or_default();
