@@ -123,6 +123,7 @@ pub fn flow_cache(cache: Cache) -> FlowCache {
     match cache {
         Cache::Auto => FlowCache::Auto,
         Cache::Off => FlowCache::Off,
+        Cache::Never => FlowCache::Never,
         Cache::Eager => FlowCache::Eager,
     }
 }

@@ -68,7 +68,8 @@ pub const MODES: Words = &[
 /// When fused regions have a flow cache.
 const CACHES: Words = &[
     ("auto", "Where it saves more than it costs"),
-    ("off", "Never"),
+    ("off", "Only as the record of a flow of which several tables have state"),
+    ("never", "Never: for comparing"),
     ("eager", "For every flow at once: for comparing"),
 ];
 /// How transparent elements run.
@@ -122,7 +123,10 @@ mod tests {
             read::<api::ExecutionMode>(MODES),
             [api::ExecutionMode::Modular, api::ExecutionMode::Fused]
         );
-        assert_eq!(read::<api::Cache>(CACHES), [api::Cache::Auto, api::Cache::Off, api::Cache::Eager]);
+        assert_eq!(
+            read::<api::Cache>(CACHES),
+            [api::Cache::Auto, api::Cache::Off, api::Cache::Never, api::Cache::Eager]
+        );
         assert_eq!(read::<api::Engine>(ENGINES), [api::Engine::Native, api::Engine::Evaluator]);
         let defaults = order(&["a.toml"]).expect("valid");
         assert_eq!((defaults.cache, defaults.engine), (api::Cache::default(), api::Engine::default()));

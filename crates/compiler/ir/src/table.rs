@@ -14,19 +14,16 @@ pub enum Created {
     Refused,
 }
 
-/// A table's guarantees about the result of a lookup, for a cache that stores it.
+/// A table's guarantees about the result of a lookup, for a cache that stores it: the key leads to this record,
+/// and its [`Lasting::Fixed`] numbers stay, until `changes` grows or [`Table::take_gone`] returns the record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheValidity {
-    /// How long, in nanoseconds from a program's last access to the record, the key leads to this record and
-    /// its [`Lasting::Fixed`] numbers stay, unless `changes` grows or [`Table::take_gone`] returns the
-    /// record.
-    pub ns: u64,
-    /// Whether the same holds for keys without a record.
+    /// Whether the same holds for keys without a record, until `changes` grows.
     pub misses: bool,
-    /// Grows when results change early and the table does not record which.
+    /// Grows when results change and the table does not record which.
     pub changes: u64,
-    /// Number of records that were removed or changed early and that [`Table::take_gone`] will return; `None`
-    /// for tables that do not record them and only count changes.
+    /// Number of records that were removed or changed and that [`Table::take_gone`] will return; `None` for
+    /// tables that do not record them and only count changes.
     pub gone: Option<usize>,
 }
 
@@ -35,11 +32,36 @@ pub struct CacheValidity {
 pub enum Lasting {
     /// Its value never changes.
     Fixed,
-    /// It is the time of a packet's last access. It may be as old as the time given to
-    /// [`Table::set_cache_validity`].
-    Time,
+    /// Packets only change it in this way, so that parts of it may be counted elsewhere and merged later, in
+    /// any order.
+    Merged(Merge),
     /// Its value changes.
     Moving,
+}
+
+/// The longest time from a packet until a cache has merged what it counted for it, in nanoseconds.
+pub const MERGED_WITHIN_NS: u64 = 2_000_000_000;
+
+/// How the parts of a number that is counted in several places become one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Merge {
+    /// The largest: the time of the last packet of some kind.
+    Max,
+    /// All bits that are set in one.
+    Or,
+    /// The sum, but at most this.
+    SumTo(u8),
+}
+
+impl Merge {
+    /// The number of two parts.
+    pub fn of(self, a: u64, b: u64) -> u64 {
+        match self {
+            Merge::Max => a.max(b),
+            Merge::Or => a | b,
+            Merge::SumTo(most) => a.saturating_add(b).min(u64::from(most)),
+        }
+    }
 }
 
 /// The memory of a small table of IPv4 prefixes, for machine code that walks it packet by packet.
@@ -159,21 +181,35 @@ pub unsafe trait Table: Send {
         None
     }
 
-    /// How a number in its records changes, by its offset.
-    fn lasting(&self, offset: u16) -> Lasting {
-        let _ = offset;
+    /// How a number in a record changes, by its offset.
+    fn lasting(&self, record: u64, offset: u16) -> Lasting {
+        let _ = (record, offset);
         Lasting::Moving
     }
 
-    /// Appends the records that were removed or changed early since the last call.
+    /// Announces that a cache uses this record, and counts a part of its [`Lasting::Merged`] numbers itself.
+    /// The cache merges it within [`MERGED_WITHIN_NS`]. When the record goes, [`Table::take_gone`] returns it.
+    /// Before the table decides by such a number that the record goes, it asks for the cache's part
+    /// ([`Table::take_asked`]).
+    fn hold(&mut self, record: u64) {
+        let _ = record;
+    }
+
+    /// Appends the held records that were removed or changed since the last call.
     fn take_gone(&mut self, gone: &mut Vec<u64>) {
         let _ = gone;
     }
 
-    /// Announces that a cache uses results for that many nanoseconds: [`Lasting::Time`] numbers may be as
-    /// old.
-    fn set_cache_validity(&mut self, ns: u64) {
-        let _ = ns;
+    /// Appends the held records whose numbers the table asks for. The cache merges its parts into them by
+    /// [`Table::record_store`], and then answers each by [`Table::settle`].
+    fn take_asked(&mut self, asked: &mut Vec<u64>) {
+        let _ = asked;
+    }
+
+    /// Says that a cache merged its part of the numbers of a record that was asked for, and whether it still
+    /// uses the record. The table decides again what becomes of it.
+    fn settle(&mut self, record: u64, is_held: bool) {
+        let _ = (record, is_held);
     }
 
     /// Its size, if the table can report it.

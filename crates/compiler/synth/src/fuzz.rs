@@ -3,7 +3,7 @@
 
 use ir::eval::{EvalState, Exit, run};
 use ir::program::TableDecl;
-use ir::{CacheValidity, Created, Lasting, Program, Records, Table, Tables, Verified, text};
+use ir::{CacheValidity, Created, Lasting, Merge, Program, Records, Table, Tables, Verified, text};
 use packet::anno::ANNO_BYTES;
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::cell::RefCell;
@@ -13,6 +13,12 @@ use crate::optimize::{Known, Report, optimize_with};
 
 /// Longer programs are left to other tests.
 const MOST_BLOCKS: usize = 2000;
+
+/// Offsets of numbers that packets change in records.
+pub(crate) const SEEN: u16 = 16;
+pub(crate) const FLAGS: u16 = 17;
+pub(crate) const LAST_NS: u16 = 24;
+pub(crate) const PAYLOAD_NS: u16 = 32;
 
 /// A call on a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +52,9 @@ impl Noting {
 
     pub(crate) fn make(&mut self, key: &[u64]) -> u64 {
         let at = self.records.0.len() as u16;
-        let bytes = (0..self.decl.record_bytes).map(|byte| (at * 7 + byte * 3) as u8);
+        // Times begin at 0: no packet was seen.
+        let byte = |byte| if byte < LAST_NS { (at * 7 + byte * 3) as u8 } else { 0 };
+        let bytes = (0..self.decl.record_bytes).map(byte);
         let at = self.records.push(bytes.collect());
         self.by_key.insert(key.to_vec(), at);
         Records::handle(at)
@@ -78,11 +86,18 @@ unsafe impl Table for Noting {
 
     /// Results never become invalid.
     fn cache_validity(&self) -> Option<CacheValidity> {
-        Some(CacheValidity { ns: u64::MAX, misses: true, changes: 0, gone: None })
+        Some(CacheValidity { misses: true, changes: 0, gone: Some(0) })
     }
 
-    fn lasting(&self, offset: u16) -> Lasting {
-        if offset == 16 { Lasting::Moving } else { Lasting::Fixed }
+    fn lasting(&self, _record: u64, offset: u16) -> Lasting {
+        // As `translate` in `optimize::tests::random` changes them.
+        match offset {
+            LAST_NS => Lasting::Merged(Merge::Max),
+            SEEN => Lasting::Merged(Merge::SumTo(3)),
+            FLAGS => Lasting::Merged(Merge::Or),
+            PAYLOAD_NS => Lasting::Merged(Merge::Max),
+            _ => Lasting::Fixed,
+        }
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

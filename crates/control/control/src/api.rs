@@ -110,8 +110,10 @@ pub enum Cache {
     /// Where an entry saves more than it costs.
     #[default]
     Auto,
-    /// Never.
+    /// Only as the chain's record of a flow, where several tables have state of it.
     Off,
+    /// Never; for comparison.
+    Never,
     /// For every flow as early as possible; for comparison.
     Eager,
 }

@@ -359,16 +359,10 @@ fn handlers(outcome: &mut Outcome) -> Vec<(String, Result<String, String>)> {
         names.extend(handlers.into_iter().flatten().map(|handler| format!("{}.{}", node.name, handler.name)));
     }
     let value = |name: String| {
-        let value = outcome.read(&name).map(|value| without_ages(&value));
+        let value = outcome.read(&name);
         (name, value)
     };
     names.into_iter().map(value).collect()
-}
-
-/// Removes the remaining seconds at the ends of mapping lines: with a flow cache, they may lag.
-fn without_ages(value: &str) -> String {
-    let lines = value.lines().map(|line| line.split_once(" exp").map_or(line, |(line, _)| line));
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Runs a chain that its scripts change while packets of a few flows are repeated. Returns the values of its
@@ -387,8 +381,7 @@ pub(crate) fn run_changing(
     // One second for two passes.
     let setup = Setup { text: text.into(), frames, burst: 5, step_ns: 80_000_000 };
     let (seen, hits) = run(&setup, fused, evaluator, cache).expect("frames");
-    // Which of several mappings expires first, and so the place of the next one, depends on times that may
-    // lag.
+    // A full table evicts by counts that may not be merged yet, and so the place of the next mapping differs.
     let sorted = |value: &str| {
         let mut lines: Vec<&str> = value.lines().collect();
         lines.sort_unstable();
@@ -409,7 +402,7 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
     let text = chain(&mut choices);
     let burst = 1 + choices.byte() % 64;
     let frames = (0..4 + choices.byte() % 40).map(|_| frame(&mut choices)).collect();
-    // Long enough that cache entries must be renewed, and too short for records to expire.
+    // Too short for records to expire.
     let step_ns = [0, 0, 10_000_000, 100_000_000, 250_000_000][choices.byte() % 5];
     all_do_the_same(&Setup { text, frames, burst, step_ns })
 }
@@ -419,11 +412,18 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
 /// # Panics
 /// If the results differ.
 fn all_do_the_same(setup: &Setup) -> u64 {
-    let modular = run(setup, FusedElements::Nothing, true, FlowCache::Off);
+    let modular = run(setup, FusedElements::Nothing, true, FlowCache::Never);
     let mut all_hits = 0;
-    for (evaluator, cache) in
-        [(true, FlowCache::Off), (false, FlowCache::Off), (true, FlowCache::Eager), (false, FlowCache::Eager)]
-    {
+    for (evaluator, cache) in [
+        (true, FlowCache::Never),
+        (false, FlowCache::Never),
+        (true, FlowCache::Eager),
+        (false, FlowCache::Eager),
+    ] {
+        // A full table evicts by what is merged so far.
+        if cache == FlowCache::Eager && setup.text.contains("MAPPING_CAPACITY") {
+            continue;
+        }
         let fused = run(setup, FusedElements::All, evaluator, cache);
         let (Some((modular, _)), Some((fused, hits))) = (&modular, &fused) else { continue };
         all_hits += hits;

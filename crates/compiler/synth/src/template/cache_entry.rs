@@ -1,13 +1,16 @@
 //! Offsets in a flow-cache entry. Numbers are little-endian, as programs read them.
 
-/// From this time on a packet of the flow runs through the whole program, which updates its time (8
-/// bytes).
-pub const RENEW_NS: u16 = 0;
-/// From this time on the entry is invalid (8 bytes).
-pub const END_NS: u16 = 8;
-/// The template's number (2 bytes).
-pub const TEMPLATE: u16 = 16;
-/// The start of the flow's own numbers.
-pub const PARAMS: u16 = 18;
+/// The template's number, or [`OVER`] (2 bytes).
+pub const TEMPLATE: u16 = 0;
+/// The template's number for the host, which also merges entries that are over (2 bytes).
+pub const MERGED_AS: u16 = 2;
+/// The host's time of the last merging, in milliseconds modulo 2^32 (4 bytes).
+pub const MERGED_MS: u16 = 4;
+/// The time of the flow's last packet that the entry noted, in nanoseconds; 0 for none (8 bytes).
+pub const LAST_NS: u16 = 8;
+/// The start of the flow's own numbers: tallies, parameters, and the addresses of its records.
+pub const PARAMS: u16 = 16;
+/// The template's number in an entry that packets may not use any more.
+pub const OVER: u64 = 0xffff;
 /// The maximum size of an entry.
-pub const MOST_BYTES: usize = 256;
+pub const MOST_BYTES: usize = 512;

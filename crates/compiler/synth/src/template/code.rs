@@ -2,6 +2,7 @@
 
 use super::cache_entry;
 use super::model::Template;
+use super::tally::Tally;
 use super::term::{Is, Recorded, Refusal, TermSource, TermUse};
 use ir::analysis::interval::ones;
 use ir::eval::Exit;
@@ -17,8 +18,6 @@ const ENTRY: Value = Value(0);
 pub(super) struct Fact {
     pub number: u64,
     pub bits: u8,
-    /// Whether it may differ for the flow's next packet.
-    pub moves: bool,
     source: TermSource,
 }
 
@@ -116,28 +115,23 @@ impl Code {
     }
 
     /// A number of the flow.
-    pub fn flow(&mut self, source: TermSource, number: u64, bits: u8, moves: bool) -> TermUse {
+    pub fn flow(&mut self, source: TermSource, number: u64, bits: u8) -> TermUse {
         let next = self.facts.len() as u32;
         let fact = match source {
             TermSource::Computed => next,
             _ => *self.sources.entry(source).or_insert(next),
         };
         if fact == next {
-            self.facts.push(Fact { number, bits, moves, source });
+            self.facts.push(Fact { number, bits, source });
         }
         TermUse { number, is: Is::Flow(fact), bits }
-    }
-
-    pub fn moves(&self, seen: TermUse) -> bool {
-        matches!(seen.is, Is::Flow(fact) if self.fact(fact).moves)
     }
 
     /// Returns a number that decisions may use; refuses one that changes from packet to packet.
     pub fn steady(&self, seen: TermUse) -> Recorded<TermUse> {
         match seen.is {
-            Is::Time => Err(Refusal::Never("it looks at a time that lags behind")),
+            Is::Changing(_) => Err(Refusal::Never("it hangs on a number that packets change")),
             Is::Record(_) => Err(Refusal::Never("it computes with a record")),
-            _ if self.moves(seen) => Err(Refusal::Never("it hangs on what changes from packet to packet")),
             _ => Ok(seen),
         }
     }
@@ -204,7 +198,7 @@ impl Code {
     /// Makes the number one of the flow's.
     pub fn pin_to_flow(&mut self, seen: TermUse) -> Recorded<TermUse> {
         let Is::Packet(value) = self.steady(seen)?.is else { return Ok(seen) };
-        let fact = self.flow(TermSource::Pinned(value), seen.number, seen.bits, false);
+        let fact = self.flow(TermSource::Pinned(value), seen.number, seen.bits);
         let wanted = self.value(fact)?;
         let is = self.emit(Inst::Bin(BinOp::Eq, value, wanted), 1, 1)?;
         self.guard(is, true);
@@ -221,8 +215,7 @@ impl Code {
             return Ok(simple);
         }
         if let (Is::Same | Is::Flow(_), Is::Same | Is::Flow(_)) = (a.is, b.is) {
-            let moves = self.moves(a) || self.moves(b);
-            return Ok(self.flow(TermSource::Computed, number, bits(op, a, b), moves));
+            return Ok(self.flow(TermSource::Computed, number, bits(op, a, b)));
         }
         let (x, y) = (self.value(a)?, self.value(b)?);
         let stays_above = op == BinOp::Sub && b.is == Is::Same && self.is_above(x, b.number);
@@ -271,11 +264,6 @@ impl Code {
         if a.is == b.is && a.number == b.number {
             return Ok(a);
         }
-        let is_now = |seen: TermUse| seen.on_packet().is_some_and(|value| self.inst(value) == Inst::Now);
-        let is_time = |seen: TermUse| seen.is == Is::Time || self.moves(seen);
-        if (is_time(a) || is_time(b)) && [a, b].into_iter().all(|one| is_time(one) || is_now(one)) {
-            return Ok(TermUse { is: Is::Time, ..taken });
-        }
         // Whether there is a checksum at all: all packets of a flow are expected to agree.
         if matches!(self.inst(condition), Inst::Load(_)) {
             self.guard(condition, wanted.number != 0);
@@ -297,11 +285,19 @@ impl Code {
     }
 
     /// The template without unused instructions, and its numbers for the flow.
-    pub fn finish(&self, need: u16, room: u16, effects: Vec<Inst>, exit: Exit) -> (Template, Vec<u64>) {
+    pub fn finish(
+        &self,
+        need: u16,
+        room: u16,
+        effects: Vec<Inst>,
+        tallies: &[Tally],
+        exit: Exit,
+    ) -> (Template, Vec<u64>) {
         let Code { insts, facts, guards, .. } = self;
         let mut needed = vec![false; insts.len() + 1];
         let mut todo: Vec<Value> = guards.iter().map(|(value, _)| *value).collect();
         todo.extend(effects.iter().flat_map(|effect| effect.operands()));
+        todo.extend(tallies.iter().filter_map(|tally| tally.value()));
         while let Some(value) = todo.pop() {
             if value != ENTRY && !std::mem::replace(&mut needed[value.0 as usize], true) {
                 todo.extend(insts[value.0 as usize - 1].operands());
@@ -310,12 +306,17 @@ impl Code {
         let mut places = vec![ENTRY; insts.len() + 1];
         let mut kept = vec![];
         let (mut params, mut numbers, mut end) = (vec![], vec![], cache_entry::PARAMS);
+        let mut next_place = |bytes: u8| {
+            let place = end.next_multiple_of(u16::from(bytes));
+            end = place + u16::from(bytes);
+            place
+        };
+        let tally_places: Vec<u16> = tallies.iter().map(|tally| next_place(tally.bytes())).collect();
         for (at, inst) in insts.iter().enumerate().filter(|(at, _)| needed[at + 1]) {
             let mut inst = *inst;
             if let Inst::RecLoad(ENTRY, fact, bytes) = &mut inst {
                 let number = facts[usize::from(*fact)].number;
-                *fact = end.next_multiple_of(u16::from(*bytes));
-                end = *fact + u16::from(*bytes);
+                *fact = next_place(*bytes);
                 params.push((*fact, *bytes));
                 numbers.push(number);
             }
@@ -329,7 +330,19 @@ impl Code {
             effect.map_operands(|value| *value = place(*value));
             effect
         });
-        (Template { need, room, insts: kept, guards, effects: effects.collect(), params, exit }, numbers)
+        let template = Template {
+            need,
+            room,
+            insts: kept,
+            guards,
+            effects: effects.collect(),
+            tallies: tallies.iter().map(|tally| tally.placed(place)).zip(tally_places).collect(),
+            params,
+            lines: vec![],
+            merges: vec![],
+            exit,
+        };
+        (template, numbers)
     }
 }
 

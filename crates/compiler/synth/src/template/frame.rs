@@ -213,7 +213,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             return Ok(TermUse::same(number));
         }
         if self.layout.covers(bit, width) {
-            return Ok(code.flow(TermSource::Key(field), number, width, false));
+            return Ok(code.flow(TermSource::Key(field), number, width));
         }
         code.seen(Inst::Load(field), number, width)
     }

@@ -1,6 +1,6 @@
 //! Compares templates of any program with the program.
 
-use super::{CacheValidity, KEY_WORDS, Layout, Recorder, cache_entry, program};
+use super::{KEY_WORDS, Layout, Recorder, Template, program};
 use crate::fuzz::{All, Noting, Observed, Runner, Sample};
 use ir::eval::{EvalState, Exit, run};
 use ir::program::TableDecl;
@@ -45,32 +45,31 @@ pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) ->
         let layouts = vec![Some(LAYOUT); whole.entries.len()];
         let bytes = followed.template.entry_bytes();
         let templates = [(input, followed.template)];
-        let front =
-            program(whole, &layouts, &templates, bytes, CacheValidity { renew_ns: 500, end_ns: 1000 });
+        let front = program(whole, &layouts, &templates, bytes, 0);
         let front = front.unwrap_or_else(|error| panic!("{error} of\n{}", text::print(whole)));
         let front = crate::optimize::optimize(&front)
             .unwrap_or_else(|error| panic!("{error}: the optimised\n{}", text::print(&front)));
         let Some(key) = LAYOUT.read(&packet, buffer.as_slice(), input) else { continue };
         let mut entries = entries(&front.tables[0], &key);
         let record = entries.lookup(&key).expect("just made");
-        for ((at, bytes), number) in templates[0].1.params.iter().zip(followed.numbers) {
-            entries.record_store(record, *at, *bytes, number);
-        }
         for (at, sample) in std::iter::once(first).chain(others).enumerate() {
             let (packet, buffer) = sample.packet();
             if LAYOUT.read(&packet, buffer.as_slice(), input) != Some(key) {
                 continue;
             }
-            entries.record_store(record, cache_entry::RENEW_NS, 8, NOW_NS + 1);
-            entries.record_store(record, cache_entry::END_NS, 8, NOW_NS + 2);
-            entries.record_store(record, cache_entry::TEMPLATE, 2, 0);
+            clear(&mut entries, record, bytes);
+            for ((at, bytes), number) in templates[0].1.params.iter().zip(&followed.numbers) {
+                entries.record_store(record, *at, *bytes, *number);
+            }
             let mut copy =
                 Runner { program: whole, cells: runner.cells.clone(), tables: runner.tables.copy() };
             let quick = template(&front, input, sample, copy.cells.clone(), &mut entries);
             match quick {
                 Ok((exit, packet, cells)) => {
                     let wanted = copy.run(input, sample, NOW_NS);
-                    let records = runner.tables.records();
+                    let mut merged = runner.tables.copy();
+                    merge(&templates[0].1, &followed.lines, (&entries, record), &mut merged);
+                    let records = merged.records();
                     let found = Observed { exit, packet, cells, records, calls: wanted.calls.clone() };
                     assert!(wanted == found, "{}\nof\n{}", mismatch(&wanted, &found, sample), {
                         format!("{}\n{}", text::print(whole), text::print(&front))
@@ -86,6 +85,23 @@ pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) ->
         }
     }
     tried
+}
+
+/// Sets an entry to zeros.
+fn clear(entries: &mut Noting, record: u64, bytes: usize) {
+    (0..bytes).for_each(|at| entries.record_store(record, at as u16, 1, 0));
+}
+
+/// Merges what an entry counted into the records.
+fn merge(template: &Template, lines: &[u64], (entries, entry): (&Noting, u64), tables: &mut All) {
+    for merging in &template.merges {
+        let at = usize::from(merging.line);
+        let table = &mut tables.0[usize::from(template.lines[at])];
+        let (offset, bytes) = (merging.offset, merging.bytes);
+        let part = entries.record_load(entry, merging.tally.0, merging.tally.1);
+        let own = table.record_load(lines[at], offset, bytes);
+        table.record_store(lines[at], offset, bytes, merging.how.of(own, part));
+    }
 }
 
 fn mismatch(wanted: &Observed, found: &Observed, sample: &Sample) -> String {

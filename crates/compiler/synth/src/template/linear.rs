@@ -49,7 +49,7 @@ impl Folded {
         match seen.is {
             Is::Same | Is::Flow(_) => Some(Linear::number(seen.number)),
             Is::Packet(value) => self.of_value(code, value, DEPTH),
-            Is::Time | Is::Record(_) => None,
+            Is::Changing(_) | Is::Record(_) => None,
         }
     }
 

@@ -13,8 +13,8 @@
 //! al., NSDI 2015). In contrast, entries here contain rewrites and depend on state, and they are derived from
 //! the program, not provided by elements.
 //!
-//! Times in records ([`ir::Lasting::Time`]) are updated once in half a cache validity: that packet of the
-//! flow runs through the whole program, and the entry stays valid.
+//! Numbers in records that each packet changes ([`ir::Lasting::Merged`]), such as the time of the last, are
+//! counted in the entry ([`Tally`]); the host merges them into the records.
 
 pub mod cache_entry;
 mod code;
@@ -27,14 +27,16 @@ mod model;
 mod program;
 mod record;
 mod sum;
+mod tally;
 mod term;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::{Tried, compare_templates};
 pub use key::{KEY_WORDS, Layout};
 pub use model::Template;
-pub use program::{CacheValidity, program};
-pub use record::{Recorder, Recording};
+pub use program::program;
+pub use record::{Recorder, Recording, Saved};
+pub use tally::{Merging, Tally};
 pub use term::Refusal;
 
 #[cfg(test)]

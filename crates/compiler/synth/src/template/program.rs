@@ -3,6 +3,7 @@
 use super::cache_entry;
 use super::key::{KEY_WORDS, Layout};
 use super::model::Template;
+use super::tally::Tally;
 use ir::eval::Exit;
 use ir::expr::{load, now_ns, record};
 use ir::program::{BlockId, Matching, Program, TableDecl, Term, Value};
@@ -10,28 +11,10 @@ use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
 use packet::field::Base;
 
-/// How long entries are valid, in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CacheValidity {
-    /// Until a packet has to renew the entry.
-    pub renew_ns: u64,
-    /// Until the entry expires.
-    pub end_ns: u64,
-}
-
-impl CacheValidity {
-    /// Half of the time that tables guarantee, and all of it.
-    pub fn new(ns: u64) -> CacheValidity {
-        // Small enough that no sum overflows.
-        let ns = ns.min(1 << 61);
-        CacheValidity { renew_ns: ns / 2, end_ns: ns }
-    }
-}
-
 /// The program under construction.
 struct Writer {
     f: Builder,
-    validity: CacheValidity,
+    grain_ns: u64,
     /// The block of packets that run through the whole program.
     whole: BlockId,
 }
@@ -39,7 +22,8 @@ struct Writer {
 /// A program that looks up the entry of a packet's flow and runs its template. Packets without an entry, or
 /// whose guards fail, leave unchanged by the slow path after those of `whole`: they run through that program.
 /// `layouts` has one layout for each entry point, `None` if all its packets are to run through the whole
-/// program. Templates are identified by their index in the list, and belong to an entry point.
+/// program. Templates are identified by their index in the list, and belong to an entry point. Entries note
+/// times that are up to `grain_ns` old, so that few packets write to their entry.
 ///
 /// # Errors
 /// When it breaks the IR's invariants: a bug.
@@ -48,7 +32,7 @@ pub fn program(
     layouts: &[Option<Layout>],
     templates: &[(usize, Template)],
     entry_bytes: usize,
-    validity: CacheValidity,
+    grain_ns: u64,
 ) -> Result<Verified, VerifyError> {
     let entries = TableDecl {
         name: "flows".into(),
@@ -69,7 +53,7 @@ pub fn program(
     });
     let path = Term::Slow(whole.slow.len() as u16);
     let whole_program = f.aside(|f| f.end(path));
-    let mut writer = Writer { f, validity, whole: whole_program };
+    let mut writer = Writer { f, grain_ns, whole: whole_program };
     for input in 0..whole.entries.len() {
         writer.f.next_entry();
         let own = templates.iter().enumerate().filter(|(_, (at, _))| *at == input);
@@ -94,23 +78,14 @@ impl Writer {
     }
 
     fn template(&mut self, rec: Value, template: &Template) -> BlockId {
-        let Template { need, room, insts, guards, effects, exit, .. } = template;
-        let Writer { f, validity, whole } = self;
+        let Template { need, room, insts, guards, effects, tallies, exit, .. } = template;
+        let Writer { f, grain_ns, whole } = self;
         // Invalidates the entry; the packet runs through the whole program.
         let els = f.aside(|f| {
-            f.store_record(rec, cache_entry::RENEW_NS, 8, 0);
-            f.store_record(rec, cache_entry::END_NS, 8, 0);
+            f.store_record(rec, cache_entry::TEMPLATE, 2, cache_entry::OVER);
             f.jump(*whole);
         });
-        // A packet that renews the entry, unless that has expired. All guards hold, so that the whole program
-        // has the same result for it as the template, and updates the time in every record.
-        let late = f.aside(|f| {
-            f.check(now_ns().less_than(record(rec, cache_entry::END_NS, 8)), *whole);
-            let now = f.eval(now_ns());
-            f.store_record(rec, cache_entry::RENEW_NS, 8, now + validity.renew_ns);
-            f.store_record(rec, cache_entry::END_NS, 8, now + validity.end_ns);
-            f.jump(*whole);
-        });
+        let (late, taken) = (f.block(), f.block());
         f.aside(|f| {
             f.need(Base::Data, usize::from(*need), els);
             if *room > 0 {
@@ -128,7 +103,20 @@ impl Writer {
                 let value = values[value.0 as usize];
                 if *is_set { f.check(value, els) } else { f.leave_if(value, els) }
             }
-            f.check(now_ns().less_than(record(rec, cache_entry::RENEW_NS, 8)), late);
+            let tally = |tally: &Tally| tally.placed(|value| values[value.0 as usize]);
+            let is_recent = now_ns().at_most(record(rec, cache_entry::LAST_NS, 8) + *grain_ns);
+            let is_settled = tallies
+                .iter()
+                .map(|(one, at)| tally(one).is_settled(rec, *at, *grain_ns))
+                .fold(is_recent, |all, one| all & one);
+            let is_settled = f.eval(is_settled);
+            f.end(Term::Branch(is_settled, taken, late));
+            // A packet that the entry counts.
+            f.at(late);
+            f.store_record(rec, cache_entry::LAST_NS, 8, now_ns());
+            tallies.iter().for_each(|(one, at)| tally(one).count(f, rec, *at));
+            f.jump(taken);
+            f.at(taken);
             effects.iter().for_each(|effect| f.act(placed(*effect, &values)));
             f.end(match *exit {
                 Exit::Emit(port) => Term::Emit(port),

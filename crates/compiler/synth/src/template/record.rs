@@ -5,11 +5,12 @@ use super::frame::Frame;
 use super::key::Layout;
 use super::model::Template;
 use super::sum::Sums;
+use super::tally::{self, Change, Changing, Merging, Stored, Tally};
 use super::term::{Is, Recorded, Refusal, TermSource, TermUse};
 use ir::analysis::interval::ones;
 use ir::eval::{Buffer, EvalState, Exit, Step};
 use ir::program::{BlockId, Matching};
-use ir::{BinOp, Inst, Lasting, Program, Term, Verified};
+use ir::{BinOp, Inst, Lasting, Merge, Program, Term, Verified};
 use shm::descriptor::Packet;
 
 /// The record of a packet's path.
@@ -19,10 +20,8 @@ pub struct Recording {
     pub template: Template,
     /// This flow's numbers, for [`Template::params`].
     pub numbers: Vec<u64>,
-    /// The records that were found, of tables that report removed records.
-    pub records: Vec<u64>,
-    /// How long the tables guarantee the results, in nanoseconds.
-    pub lease_ns: u64,
+    /// The records that were found, for [`Template::lines`].
+    pub lines: Vec<u64>,
     /// The work that it saves.
     pub saved: Saved,
 }
@@ -32,6 +31,8 @@ pub struct Recording {
 pub struct Saved {
     /// Lookups in tables.
     pub lookups: usize,
+    /// Lookups among them in tables to which packets add records: state.
+    pub states: usize,
     /// Lookups in prefix tables, which are fast while the tables are small.
     pub prefixes: usize,
     /// Decisions.
@@ -64,7 +65,10 @@ struct Walk<'a, 's, B: ?Sized> {
     records: Vec<Record>,
     /// Changes of cells and records.
     effects: Vec<Inst>,
-    lease_ns: u64,
+    tallies: Vec<Tally>,
+    /// Numbers of records that change: the record's index, offset and bytes, and what is merged into it: the
+    /// time of the last packet, or a tally.
+    merges: Vec<(u32, u16, u8, Merge, Option<usize>)>,
     saved: Saved,
 }
 
@@ -102,7 +106,8 @@ impl Recorder {
             values: &mut self.values,
             records: vec![],
             effects: vec![],
-            lease_ns: u64::MAX,
+            tallies: vec![],
+            merges: vec![],
             saved: Saved::default(),
         };
         walk.frame.fix_header_length(walk.code)?;
@@ -127,15 +132,36 @@ impl Recorder {
         if !matches!(exit, Exit::Drop(_)) {
             walk.frame.effects(walk.code, &mut effects)?;
         }
-        let Walk { code, frame, lease_ns, saved, records, .. } = walk;
-        let reporting = records.into_iter().filter(|record| record.reports_removal);
-        let records = reporting.map(|record| record.handle).collect();
+        let Walk { code, frame, saved, records, tallies, merges, .. } = walk;
         let saved = Saved { decisions: code.decided, ..saved };
-        let (template, numbers) = code.finish(frame.need, frame.room, effects, exit);
+        let (mut template, numbers) = code.finish(frame.need, frame.room, effects, &tallies, exit);
+        // A record that several elements use is one of the entry's.
+        let mut lines: Vec<u64> = vec![];
+        let mut line_of = vec![None; records.len()];
+        for (record, line) in records.iter().zip(&mut line_of).filter(|(record, _)| record.reports_removal) {
+            let known = template.lines.iter().zip(&lines);
+            let this = (record.table as u16, record.handle);
+            *line = known.clone().position(|(table, line)| (*table, *line) == this).or_else(|| {
+                template.lines.push(this.0);
+                lines.push(this.1);
+                Some(lines.len() - 1)
+            });
+        }
+        for (record, offset, bytes, how, tally) in merges {
+            let line = line_of[record as usize].ok_or(Refusal::Never("a table does not report what goes"))?;
+            let tally = tally.map_or(tally::LAST, |at| {
+                let (tally, at) = template.tallies[at];
+                (at, tally.bytes())
+            });
+            let merging = Merging { line: line as u16, offset, bytes, how, tally };
+            if !template.merges.contains(&merging) {
+                template.merges.push(merging);
+            }
+        }
         if template.entry_bytes() > super::cache_entry::MOST_BYTES {
             return Err(Refusal::Never("it has too many numbers"));
         }
-        Ok(Recording { template, numbers, records, lease_ns, saved })
+        Ok(Recording { template, numbers, lines, saved })
     }
 }
 
@@ -156,8 +182,11 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
     }
 
     fn bin(&mut self, op: BinOp, a: TermUse, b: TermUse) -> Recorded<TermUse> {
-        if let Is::Record(_) | Is::Time = a.is {
-            return Err(Refusal::Never("it computes with a time that lags behind"));
+        if let Is::Record(_) = a.is {
+            return Err(Refusal::Never("it computes with a record"));
+        }
+        if let (Is::Changing(_), _) | (_, Is::Changing(_)) = (a.is, b.is) {
+            return tally::bin(self.code, op, a, b);
         }
         match op {
             BinOp::Add => self.sums.add(self.code, a, b),
@@ -175,7 +204,10 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         Ok(match inst {
             Inst::Const(number) => TermUse::same(number),
             Inst::Bin(op, a, b) => self.bin(op, self.get(a), self.get(b))?,
-            Inst::Select(c, a, b) => self.sums.select(code, get(c), get(a), get(b))?,
+            Inst::Select(c, a, b) => match tally::select(code, get(c), get(a), get(b))? {
+                Some(chosen) => chosen,
+                None => self.sums.select(code, get(c), get(a), get(b))?,
+            },
             Inst::Load(field) => self.frame.load(code, field)?,
             Inst::Store(field, value) => self.frame.store(code, field, get(value)).map(nothing)?,
             Inst::LoadAnno(anno) => self.frame.load_anno(code, anno)?,
@@ -238,37 +270,58 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
 
     fn read(&mut self, record: Record, offset: u16, bytes: u8) -> Recorded<(u64, Lasting)> {
         let table = self.state.tables.table(record.table).ok_or(Refusal::Never("a table is missing"))?;
-        Ok((table.record_load(record.handle, offset, bytes), table.lasting(offset)))
+        Ok((table.record_load(record.handle, offset, bytes), table.lasting(record.handle, offset)))
     }
 
     fn rec_load(&mut self, record: TermUse, offset: u16, bytes: u8) -> Recorded<TermUse> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;
-        // A value that counts a flow's first packets soon becomes stable: few additional templates are
-        // needed.
-        if lasting == Lasting::Moving && bytes == 1 {
-            return Ok(TermUse::same(number));
+        match lasting {
+            Lasting::Fixed => Ok(self.code.flow(TermSource::Record(at, offset, bytes), number, bytes * 8)),
+            Lasting::Merged(how) => {
+                let is_counted = |(other, to, ..): &(u32, u16, u8, Merge, Option<usize>)| {
+                    let other = self.records[*other as usize];
+                    (other.table, other.handle) == (record.table, record.handle) && *to == offset
+                };
+                if let Merge::SumTo(_) = how
+                    && self.merges.iter().any(is_counted)
+                {
+                    return Err(Refusal::Never("it counts a packet twice"));
+                }
+                let is = Is::Changing(Changing { record: at, offset, change: Change::Nothing });
+                Ok(TermUse { number, is, bits: bytes * 8 })
+            }
+            Lasting::Moving => Err(Refusal::Never("it reads a number that packets change")),
         }
-        let moves = lasting != Lasting::Fixed;
-        Ok(self.code.flow(TermSource::Record(at, offset, bytes), number, bytes * 8, moves))
     }
 
-    /// Packets of the flow do not write to records: the record already contains the value, or the value is a
-    /// time that may lag.
+    /// Packets of the flow do not write to records: the record already contains the value, or the entry
+    /// counts what is merged into it.
     fn rec_store(&mut self, record: TermUse, offset: u16, bytes: u8, value: TermUse) -> Recorded<()> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;
-        let moves = lasting != Lasting::Fixed;
-        let own = self.code.flow(TermSource::Record(at, offset, bytes), number, bytes * 8, moves);
+        match lasting {
+            Lasting::Moving => return Err(Refusal::Never("it writes a number that packets change")),
+            Lasting::Merged(how) => {
+                let tally = match tally::stored(self.code, (at, offset), bytes, how, value)? {
+                    Stored::Nothing => return Ok(()),
+                    Stored::Last => None,
+                    Stored::Tally(tally) => {
+                        let known = self.tallies.iter().position(|known| *known == tally);
+                        Some(known.unwrap_or_else(|| {
+                            self.tallies.push(tally);
+                            self.tallies.len() - 1
+                        }))
+                    }
+                };
+                self.merges.push((at, offset, bytes, how, tally));
+                return Ok(());
+            }
+            Lasting::Fixed => {}
+        }
+        let own = self.code.flow(TermSource::Record(at, offset, bytes), number, bytes * 8);
         if own.is == value.is {
             return Ok(());
-        }
-        if lasting == Lasting::Time {
-            let is_now = value.on_packet().is_some_and(|value| self.code.inst(value) == Inst::Now);
-            return match is_now || value.is == Is::Time {
-                true => Ok(()),
-                false => Err(Refusal::Never("it writes a time of its own")),
-            };
         }
         let mask = ones(bytes * 8);
         if self.code.steady(value)?.number & mask != number {
@@ -360,20 +413,20 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         }
         let index = usize::from(number);
         let table = self.state.tables.table(index).ok_or(Refusal::Never("a table is missing"))?;
-        let lease = table.cache_validity().ok_or(Refusal::Never("a table promises nothing"))?;
-        self.lease_ns = self.lease_ns.min(lease.ns);
+        let validity = table.cache_validity().ok_or(Refusal::Never("a table promises nothing"))?;
         match program.tables.get(index).map(|decl| decl.matching) {
             Some(Matching::Prefixes4) => self.saved.prefixes += 1,
             _ => self.saved.lookups += 1,
         }
+        self.saved.states += usize::from(miss.is_none());
         match (table.lookup(&words), miss) {
             (Some(handle), _) => {
                 let at = self.records.len() as u32;
-                self.records.push(Record { table: index, handle, reports_removal: lease.gone.is_some() });
+                self.records.push(Record { table: index, handle, reports_removal: validity.gone.is_some() });
                 self.values[rec.0 as usize] = TermUse { number: handle, is: Is::Record(at), bits: 64 };
                 Ok(Step::Goto(hit))
             }
-            (None, Some(miss)) if lease.misses => Ok(Step::Goto(miss)),
+            (None, Some(miss)) if validity.misses => Ok(Step::Goto(miss)),
             _ => Err(Refusal::New),
         }
     }

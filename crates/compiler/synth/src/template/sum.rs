@@ -57,7 +57,7 @@ impl Code {
         if k.is == Is::Same && l.is == Is::Same {
             return TermUse::same(number);
         }
-        self.flow(TermSource::Computed, number, 16, false)
+        self.flow(TermSource::Computed, number, 16)
     }
 }
 

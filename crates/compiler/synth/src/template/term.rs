@@ -1,5 +1,6 @@
 //! Numbers on a packet's path, the inputs that they depend on, and why a path is refused.
 
+use super::tally::Changing;
 use ir::program::Value;
 use packet::field::Field;
 
@@ -9,7 +10,7 @@ pub enum Refusal {
     /// The flow has no record yet in some table.
     #[error("the flow is new")]
     New,
-    /// A record is not stable yet: it counts the flow's first packets.
+    /// A record has another value than packets write to it.
     #[error("the flow's record still changes")]
     Unsteady,
     /// Packets of this kind never have a template.
@@ -29,9 +30,8 @@ pub(super) enum Is {
     Flow(u32),
     /// The packet: the result of an instruction.
     Packet(Value),
-    /// The time of the last packets, accurate to the cache validity: it may only be stored in such a
-    /// field.
-    Time,
+    /// A number of a record that packets change: it may only be stored there again.
+    Changing(Changing),
     /// A record, by its index in the list of those found.
     Record(u32),
 }

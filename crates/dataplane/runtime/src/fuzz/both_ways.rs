@@ -23,6 +23,15 @@ const NFS: &[Nf] = &[
     straight(
         "IPRewriter(pattern 203.0.113.@ 1024-65535# - - 0 1, drop, MAPPING ENDPOINT_INDEPENDENT, SEED 1)",
     ),
+    // Mappings that end while their flows go on: behind a pause, behind FIN and RST, once both ways had payload.
+    straight(
+        "IPRewriter(pattern 203.0.113.@ 1024-65535# - - 0 1, drop, SEED 1, UDP_TIMEOUT 2, UDP_STREAMING_TIMEOUT 4, \
+         TCP_NODATA_TIMEOUT 2, TCP_TIMEOUT 4, TCP_DONE_TIMEOUT 1, TCP_GUARANTEE 0, UDP_GUARANTEE 0)",
+    ),
+    straight(
+        "IPRewriter(pattern 203.0.113.@ 1024-1055# - - 0 1, keep 1 0, SEED 1, UDP_TIMEOUT 1, UDP_STREAMING_TIMEOUT 1, \
+         TCP_NODATA_TIMEOUT 4, TCP_TIMEOUT 1, TCP_DONE_TIMEOUT 1, REAP_INTERVAL 1)",
+    ),
     straight("IPRewriter(keep 0 1, drop)"),
     straight("IPRewriter(keep 0 1, keep 1 0)"),
     straight("UDPRewriter(pattern 203.0.113.@ 1024-65535# - - 0 1, drop, SEED 3)"),
@@ -104,6 +113,7 @@ pub fn fuzz_both_ways(data: &[u8]) -> u64 {
     let (text, turns_back) = chain(&mut choices);
     let burst = if turns_back { 1 } else { 1 + choices.byte() % 64 };
     let frames = (0..4 + choices.byte() % 30).map(|_| frame(&mut choices)).collect();
-    let step_ns = [0, 0, 1_000_000, 20_000_000, 100_000_000][choices.byte() % 5];
+    // Up to and beyond the timeouts of some mappings.
+    let step_ns = [0, 0, 1_000_000, 20_000_000, 100_000_000, 400_000_000, 1_300_000_000][choices.byte() % 7];
     all_do_the_same(&Setup { text, frames, burst, step_ns })
 }

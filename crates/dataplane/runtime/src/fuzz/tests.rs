@@ -107,7 +107,7 @@ fn nothing_is_remembered_that_has_changed() {
          write f.config '{first}');"
     );
     for text in CHANGING.iter().copied().chain([table.as_str()]) {
-        let (wanted, _) = run_changing(text, FusedElements::Nothing, true, FlowCache::Off);
+        let (wanted, _) = run_changing(text, FusedElements::Nothing, true, FlowCache::Never);
         for evaluator in [true, false] {
             let (found, hits) = run_changing(text, FusedElements::All, evaluator, FlowCache::Eager);
             assert_eq!(wanted, found, "{text}");

@@ -8,40 +8,35 @@
 //!
 //! A table that changes an earlier result invalidates entries: those that use a removed record, or all
 //! entries if the table does not report which record changed.
-#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::cpu::{aside, compiled};
-use super::users::{Ending, Users};
+use super::entries::Generation;
+use super::first_packet::FirstPacket;
 use codegen::{CodegenError, Engine, SlotBuffer};
-use ir::eval::EvalState;
-use ir::{Created, Program, Table, Tables, Verified};
+use ir::eval::{Buffer, EvalState};
+use ir::{Tables, Term, Verified};
 use serde::{Deserialize, Serialize};
 use shm::Packet;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use synth::template::{
-    CacheValidity, KEY_WORDS, Layout, Recorder, Recording, Template, cache_entry, program,
-};
-use table::TableError;
-use table::flow::{FlowConfig, FlowTable};
+use synth::template::{KEY_WORDS, Layout, Recorder, Recording, Refusal, Saved, Template, program};
 
-/// When a fused region uses a flow cache.
+/// For which flows a fused region has entries.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowCache {
-    /// If the cache saves more work than it costs.
+    /// Where an entry saves more work than it costs.
     #[default]
     Auto,
-    /// Never.
+    /// Only where several tables have state of the flow: its entry is the chain's record of that state.
     Off,
+    /// For none: every packet runs through the whole program. For tests.
+    Never,
     /// For every flow from its first packet; the worker waits until the program is compiled. For tests.
     Eager,
 }
 
-/// The most flows with an entry.
-const CAPACITY: u32 = 1 << 20;
 /// The most templates.
 const MOST_TEMPLATES: usize = 64;
 /// The time in each millisecond for recording packets: while recording yields entries, and for trying whether
@@ -50,79 +45,25 @@ const LEARNING: Duration = Duration::from_micros(400);
 const TRYING: Duration = Duration::from_micros(100);
 /// The most milliseconds between two attempts, while recording yields no entries.
 const SLOWEST: u32 = 64;
-/// Entries whose end is checked in each millisecond.
-const LOOKED_AT: usize = 512;
+/// Entries that are looked at in each millisecond: a million in a second.
+const LOOKED_AT: usize = 1024;
 /// The work that a template must save at least, in lookups in a small prefix table.
 const WORTH: usize = 6;
+/// The tables with state that a template must replace at least, where nothing else counts.
+const SEVERAL: usize = 2;
 
-/// The most entries that are removed one by one.
+/// The most entries that are removed, or merged, at once.
 const FEW: usize = 1024;
-/// The longest validity of an entry that is not renewed.
-const LONGEST_NS: u64 = 4_000_000_000;
+const MANY: usize = 1 << 16;
+/// How old the time of a flow's last packet may be in its entry, in nanoseconds.
+const GRAIN_NS: u64 = 10_000_000;
 
-/// The table of flow-cache entries.
-#[derive(Debug)]
-struct Entries(FlowTable<KEY_WORDS>);
-
-impl Entries {
-    fn new(entry_bytes: usize) -> Result<Entries, TableError> {
-        let seed = RandomState::new().hash_one(entry_bytes);
-        let config = FlowConfig {
-            record_bytes: entry_bytes,
-            capacity: CAPACITY,
-            max_keys: CAPACITY,
-            seed,
-            ..FlowConfig::default()
-        };
-        Ok(Entries(FlowTable::new(&config)?))
-    }
-
-    /// Whether the record at this address is a live entry.
-    fn is_live(&self, at: u64) -> bool {
-        self.0.record_at(at).is_some()
-    }
-}
-
-// SAFETY: handles are addresses in the flow table's own mapping, accessed by a raw pointer. The table
-// reserves the whole mapping when it is created; the mapping neither moves nor is unmapped before the table
-// is dropped, and all its bytes are initialised. Each record has the number of bytes that `new` was given.
-// Methods of `Cache` insert, remove and replace entries between bursts; `create` inserts none.
-unsafe impl Table for Entries {
-    fn key_words(&self) -> usize {
-        KEY_WORDS
-    }
-
-    fn record_bytes(&self) -> Option<usize> {
-        Some(self.0.record_bytes())
-    }
-
-    fn lookup(&self, key: &[u64]) -> Option<u64> {
-        let found = self.0.find_address(key.try_into().ok()?);
-        (found != 0).then_some(found)
-    }
-
-    fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
-        self.0.lookup_batch_strided(keys, stride, list, records);
-    }
-
-    fn create(&mut self, key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
-        self.lookup(key).map_or(Created::Refused, Created::Record)
-    }
-
-    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
-        self.0.load(record, usize::from(offset), bytes)
-    }
-
-    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
-        self.0.store(record, usize::from(offset), bytes, value);
-    }
-}
-
-impl Tables for Entries {
-    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
-        (index == 0).then_some(self)
-    }
-}
+/// The most first packets of flows that are kept from a burst.
+const MOST_FIRST: usize = 64;
+/// So many entries tell whether flows use what their first packet made.
+const ENOUGH: u32 = 64;
+/// Milliseconds without entries for first packets, after most were not used: at first, and at most.
+const PAUSE: (u32, u32) = (1000, 64_000);
 
 /// The program of the templates, compiled.
 struct CacheProgram {
@@ -171,6 +112,37 @@ impl CacheCounts {
     }
 }
 
+/// Whether flows get an entry behind their first packet.
+#[derive(Clone, Copy, Default, Debug)]
+struct FirstEntries {
+    /// What became of them since the last decision.
+    used: u32,
+    unused: u32,
+    /// Milliseconds without them: those left, and the last pause.
+    left_ms: u32,
+    pause_ms: u32,
+}
+
+impl FirstEntries {
+    /// Notes what became of entries in a millisecond. If most of them were not used, there are none for a
+    /// while, and each time for twice as long.
+    fn tick(&mut self, used: u32, unused: u32) {
+        self.left_ms = self.left_ms.saturating_sub(1);
+        self.used += used;
+        self.unused += unused;
+        if self.used + self.unused < ENOUGH {
+            return;
+        }
+        if self.unused > self.used {
+            self.pause_ms = (self.pause_ms * 2).clamp(PAUSE.0, PAUSE.1);
+            self.left_ms = self.pause_ms;
+        } else {
+            self.pause_ms = 0;
+        }
+        (self.used, self.unused) = (0, 0);
+    }
+}
+
 /// The flow cache of a fused region.
 pub struct Cache {
     how: FlowCache,
@@ -181,13 +153,16 @@ pub struct Cache {
     templates: Vec<(usize, Template)>,
     program: Option<CacheProgram>,
     making: Option<JoinHandle<Result<CacheProgram, CodegenError>>>,
-    entries: Option<Entries>,
-    users: Users,
-    /// Removed records; kept for its allocation.
-    gone: Vec<u64>,
+    entries: Option<Generation>,
+    /// Entries that were all invalidated at once, until they are merged.
+    retired: Option<Generation>,
+    /// Records that are gone, or that are asked for; kept for its allocation.
+    noted: Vec<u64>,
     entry_bytes: usize,
-    validity: Option<CacheValidity>,
     changes: u64,
+    /// First packets of flows that are about to run through the whole program.
+    first: Vec<FirstPacket>,
+    first_entries: FirstEntries,
     /// The time for recording until the next attempt, and the templates and entries added in it.
     left: Duration,
     learnt: u32,
@@ -211,17 +186,28 @@ impl Cache {
             program: None,
             making: None,
             entries: None,
-            users: Users::default(),
-            gone: vec![],
+            retired: None,
+            noted: vec![],
             entry_bytes: 64,
-            validity: None,
             changes: 0,
+            first: Vec::with_capacity(MOST_FIRST),
+            first_entries: FirstEntries::default(),
             left: TRYING,
             has_followed: false,
             learnt: 0,
             pace: 1,
             waited: 0,
             counts: CacheCounts::default(),
+        }
+    }
+
+    /// Whether a program may have flows with entries.
+    pub(crate) fn can_help(how: FlowCache, whole: &Verified) -> bool {
+        let makes = |block: &ir::Block| matches!(block.term, Term::Lookup { args: Some(_), .. });
+        match how {
+            FlowCache::Never => false,
+            FlowCache::Off => whole.blocks.iter().filter(|block| makes(block)).count() >= SEVERAL,
+            FlowCache::Auto | FlowCache::Eager => true,
         }
     }
 
@@ -232,73 +218,101 @@ impl Cache {
 
     /// The cache's statistics.
     pub(crate) fn counts(&self) -> CacheCounts {
-        let flows = self.entries.as_ref().map_or(0, |entries| entries.0.len() as u64);
+        let flows = self.entries.as_ref().map_or(0, |entries| entries.entries.0.len() as u64);
         CacheCounts { flows, templates: self.templates.len() as u64, ..self.counts }
     }
 
-    /// Invalidates the entries that use a record which a table removed before its validity ended, or all
-    /// entries if the table does not report the record.
+    /// Invalidates the entries that use a record which a table removed or changed, or all entries if the table
+    /// does not report the record. Comes before every use and every merging of entries.
     pub(crate) fn heed(&mut self, tables: &mut dyn Tables) {
-        if self.entries.as_ref().is_none_or(|entries| entries.0.is_empty()) {
+        if self.entries.is_none() && self.retired.is_none() {
             return;
         }
         let mut changes = 0u64;
         for number in 0..self.whole.tables.len() {
             let Some(table) = tables.table(number) else { continue };
-            let Some(lease) = table.cache_validity() else { continue };
-            changes = changes.wrapping_add(lease.changes);
-            if lease.gone.is_some_and(|gone| gone > 0) {
-                table.take_gone(&mut self.gone);
+            let Some(validity) = table.cache_validity() else { continue };
+            changes = changes.wrapping_add(validity.changes);
+            if validity.gone.is_some_and(|gone| gone > 0) {
+                table.take_gone(&mut self.noted);
             }
         }
-        if !self.gone.is_empty() {
-            self.end_users();
+        let mut is_cleared = changes != std::mem::replace(&mut self.changes, changes);
+        for record in self.noted.drain(..) {
+            for generation in [&mut self.entries, &mut self.retired].into_iter().flatten() {
+                match generation.end_users(record, &self.templates) {
+                    Some(ended) => self.counts.ended += ended,
+                    // Entries that the index does not know may use it, and must not be merged into it.
+                    None => {
+                        is_cleared = true;
+                        let empty = Generation::new(self.entry_bytes).ok();
+                        drop_aside(empty.map(|empty| std::mem::replace(generation, empty)));
+                    }
+                }
+            }
         }
-        if changes != std::mem::replace(&mut self.changes, changes) {
+        if is_cleared {
             self.clear();
         }
     }
 
-    /// Invalidates the entries that use the removed records.
-    fn end_users(&mut self) {
-        let Some(entries) = &mut self.entries else { return self.gone.clear() };
-        let mut ending = Ending::Answer;
-        for record in self.gone.drain(..) {
-            let of_record = self.users.take(record, |at| {
-                if entries.is_live(at) {
-                    entries.0.store(at, usize::from(cache_entry::RENEW_NS), 8, 0);
-                    entries.0.store(at, usize::from(cache_entry::END_NS), 8, 0);
-                    self.counts.ended += 1;
-                }
-            });
-            if of_record == Ending::All {
-                ending = Ending::All;
-            }
+    /// Answers the tables that ask for the counts of entries.
+    pub(crate) fn answer(&mut self, tables: &mut dyn Tables, now_ns: u64) {
+        if self.entries.is_none() && self.retired.is_none() {
+            return;
         }
-        if ending == Ending::All {
-            self.clear();
+        self.heed(tables);
+        for number in 0..self.whole.tables.len() {
+            let Some(table) = tables.table(number) else { continue };
+            table.take_asked(&mut self.noted);
+            if self.noted.is_empty() {
+                continue;
+            }
+            let asked = std::mem::take(&mut self.noted);
+            // All lines of a mapping are merged before it is decided upon.
+            let mut merge = |generation: &mut Option<Generation>, record| {
+                let generation = generation.as_mut();
+                generation.is_some_and(|it| it.merge_users(record, &self.templates, tables, now_ns))
+            };
+            let is_held: Vec<bool> = asked
+                .iter()
+                .map(|record| {
+                    merge(&mut self.retired, *record);
+                    merge(&mut self.entries, *record)
+                })
+                .collect();
+            if let Some(table) = tables.table(number) {
+                asked.iter().zip(is_held).for_each(|(record, is_held)| table.settle(*record, is_held));
+            }
+            self.noted = asked;
+            self.noted.clear();
+        }
+    }
+
+    /// Merges what entries counted: before somebody reads the tables, or the cache ends. With more flows than
+    /// [`MANY`], what the others counted stays in them.
+    pub(crate) fn merge(&mut self, tables: &mut dyn Tables, now_ns: u64) {
+        self.heed(tables);
+        for generation in [&mut self.retired, &mut self.entries].into_iter().flatten() {
+            generation.merge_all(MANY, &self.templates, tables, now_ns);
         }
     }
 
     /// Invalidates all entries.
     pub(crate) fn clear(&mut self) {
-        let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) else { return };
+        let Some(old) = self.entries.take_if(|entries| !entries.entries.0.is_empty()) else { return };
         self.counts.cleared += 1;
-        // `users` may keep the addresses of entries that were removed.
-        if entries.0.len() <= FEW {
-            return entries.0.clear();
-        }
-        // Clearing a large table, or unmapping its memory, takes longer than packets may wait.
-        let Ok(empty) = Entries::new(self.entry_bytes) else { return entries.0.clear() };
-        let users = self.users.give_away();
-        let old = std::mem::replace(entries, empty);
-        aside("flow cache", move || drop((old, users)));
+        self.entries = Generation::new(self.entry_bytes).ok();
+        // Merging a large table takes longer than packets may wait. If two are cleared in a short time, the
+        // counts of the first are lost.
+        let lost = self.retired.replace(old);
+        drop_aside(lost);
     }
 
     /// The templates' program and its table; `None` until both exist.
     pub(crate) fn program(&mut self) -> Option<(&Engine, &mut dyn Tables)> {
         let front = self.program.as_ref()?;
-        Some((&front.engine, self.entries.as_mut()?))
+        Some((&front.engine, &mut self.entries.as_mut()?.entries))
     }
 
     /// Counts the packets that ran through the templates' program only, and those that needed the whole
@@ -308,7 +322,8 @@ impl Cache {
         self.counts.whole += whole as u64;
     }
 
-    /// Records some packets that are about to enter the whole program.
+    /// Records some packets that are about to enter the whole program, and keeps first packets of flows for
+    /// [`Cache::learn_first`].
     pub(crate) fn learn(
         &mut self,
         input: usize,
@@ -316,38 +331,74 @@ impl Cache {
         list: &[u16],
         state: &mut EvalState<'_>,
     ) {
+        self.first.clear();
         for &index in list {
             if self.left.is_zero() {
                 return;
             }
             let packet = &packets[usize::from(index)];
-            let buffer = SlotBuffer(*packet);
-            let layout = match self.inputs.get(input) {
-                Some(Input::Cached(layout)) => Some(*layout),
-                Some(Input::New) => Layout::of(packet, &buffer),
-                _ => return,
-            };
-            let Some(layout) = layout else { continue };
-            let Some(key) = layout.read(packet, &buffer, input) else { continue };
-            if self.is_known(&key, state.now_ns) {
-                continue;
-            }
-            self.has_followed = true;
-            let start = Instant::now();
-            let followed = self.follower.record(&self.whole, input, layout, packet, &buffer, state);
-            if let Ok(followed) = followed {
-                self.insert(input, layout, key, followed, state);
-            }
-            if self.how != FlowCache::Eager {
-                self.left = self.left.saturating_sub(start.elapsed());
+            let refusal = self.record(input, packet, &SlotBuffer(*packet), state);
+            let is_first = refusal == Some(Refusal::New) && self.first_entries.left_ms == 0;
+            if is_first && self.first.len() < MOST_FIRST {
+                self.first.extend(FirstPacket::of(packet));
             }
         }
     }
 
-    fn is_known(&self, key: &[u64; KEY_WORDS], now_ns: u64) -> bool {
-        let entries = self.entries.as_ref();
-        let found = entries.and_then(|entries| Some((entries, entries.lookup(key)?)));
-        found.is_some_and(|(entries, at)| entries.record_load(at, cache_entry::END_NS, 8) > now_ns)
+    /// Records the first packets of flows, as they were, now that the whole program has made their records.
+    pub(crate) fn learn_first(&mut self, input: usize, state: &mut EvalState<'_>) {
+        let mut first = std::mem::take(&mut self.first);
+        for one in first.drain(..) {
+            if !self.left.is_zero() {
+                self.record(input, &one.packet, &one.bytes, state);
+            }
+        }
+        self.first = first;
+    }
+
+    /// Records a packet, unless its flow has an entry. Returns why there is no template.
+    fn record<B: Buffer + ?Sized>(
+        &mut self,
+        input: usize,
+        packet: &Packet,
+        buffer: &B,
+        state: &mut EvalState<'_>,
+    ) -> Option<Refusal> {
+        let layout = match self.inputs.get(input) {
+            Some(Input::Cached(layout)) => *layout,
+            Some(Input::New) => Layout::of(packet, buffer)?,
+            _ => return None,
+        };
+        let key = layout.read(packet, buffer, input)?;
+        let is_known = self.entries.as_ref().is_some_and(|it| it.is_live(&key));
+        if is_known {
+            return None;
+        }
+        self.has_followed = true;
+        let start = Instant::now();
+        let refusal = match self.follower.record(&self.whole, input, layout, packet, buffer, state) {
+            Ok(recorded) => {
+                self.insert(input, layout, &key, recorded, state);
+                None
+            }
+            Err(refusal) => Some(refusal),
+        };
+        if self.how != FlowCache::Eager {
+            self.left = self.left.saturating_sub(start.elapsed());
+        }
+        refusal
+    }
+
+    /// Whether entries of a template are worth their lookup.
+    fn is_worth(&self, saved: &Saved) -> bool {
+        match self.how {
+            FlowCache::Auto => {
+                saved.states >= SEVERAL || 4 * saved.lookups + saved.prefixes + saved.decisions / 8 >= WORTH
+            }
+            FlowCache::Off => saved.states >= SEVERAL,
+            FlowCache::Eager => true,
+            FlowCache::Never => false,
+        }
     }
 
     /// Inserts an entry for a flow if the compiled program has its template; else adds the template.
@@ -355,16 +406,14 @@ impl Cache {
         &mut self,
         input: usize,
         layout: Layout,
-        key: [u64; KEY_WORDS],
-        followed: Recording,
+        key: &[u64; KEY_WORDS],
+        recorded: Recording,
         state: &mut EvalState<'_>,
     ) {
-        let Recording { template, numbers, records, saved, .. } = followed;
-        let worth = 4 * saved.lookups + saved.prefixes + saved.decisions / 8;
-        if self.how == FlowCache::Auto && worth < WORTH {
+        let Recording { template, numbers, lines, saved } = recorded;
+        if !self.is_worth(&saved) {
             return;
         }
-        let validity = *self.validity.get_or_insert_with(|| borrow(&self.whole, state.tables));
         self.inputs[input] = Input::Cached(layout);
         let bytes = template.entry_bytes();
         let next = self.templates.len();
@@ -391,24 +440,13 @@ impl Cache {
         }
         let Some(entries) = &mut self.entries else { return };
         // If the table is full, the flow stays in the whole program.
-        let Ok((record, _)) = entries.0.find_or_insert(&key) else { return };
-        self.learnt += 1;
-        let at = entries.0.record_ptr(record) as u64;
-        if !records.into_iter().all(|used| self.users.add(used, at, |at| entries.is_live(at))) {
-            entries.0.remove(record);
-            return;
-        }
-        let now_ns = state.now_ns;
-        entries.record_store(at, cache_entry::RENEW_NS, 8, now_ns.saturating_add(validity.renew_ns));
-        entries.record_store(at, cache_entry::END_NS, 8, now_ns.saturating_add(validity.end_ns));
-        entries.record_store(at, cache_entry::TEMPLATE, 2, number as u64);
-        for ((offset, bytes), number) in self.templates[number].1.params.iter().zip(numbers) {
-            entries.record_store(at, *offset, *bytes, number);
-        }
+        let parts = (&lines[..], &numbers[..]);
+        let is_new = entries.insert(key, number, parts, &self.templates, state.tables, state.now_ns);
+        self.learnt += u32::from(is_new);
     }
 
     /// Housekeeping, once in a millisecond.
-    pub(crate) fn tick(&mut self, now_ns: u64) {
+    pub(crate) fn tick(&mut self, tables: &mut dyn Tables, now_ns: u64) {
         self.waited += 1;
         if self.waited >= self.pace {
             (self.pace, self.left) = match self.learnt {
@@ -419,16 +457,13 @@ impl Cache {
             (self.has_followed, self.learnt, self.waited) = (false, 0, 0);
         }
         self.follow_templates();
-        let Some(entries) = &mut self.entries else { return };
-        let mut budget = LOOKED_AT;
-        while let Some(record) = entries.0.step(&mut budget) {
-            let at = entries.0.record_ptr(record) as u64;
-            if entries.0.load(at, usize::from(cache_entry::END_NS), 8) <= now_ns {
-                entries.0.remove(record);
-            }
+        self.heed(tables);
+        if let Some(entries) = &mut self.entries {
+            let found = entries.walk(LOOKED_AT, &self.templates, tables, now_ns);
+            self.first_entries.tick(found.used, found.unused);
         }
-        entries.0.maintain();
-        self.users.sweep(|at| entries.is_live(at));
+        let is_merged = |old: &mut Generation| old.retire(LOOKED_AT, &self.templates, tables, now_ns);
+        drop_aside(self.retired.take_if(is_merged));
     }
 
     /// Starts compiling a program with all templates, if templates were added.
@@ -437,8 +472,7 @@ impl Cache {
             self.take(made);
         }
         let known = self.program.as_ref().map_or(0, |front| front.knows);
-        let Some(validity) = self.validity.filter(|_| known < self.templates.len()) else { return };
-        if self.making.is_some() {
+        if known >= self.templates.len() || self.making.is_some() {
             return;
         }
         let layouts: Vec<Option<Layout>> = self
@@ -451,12 +485,13 @@ impl Cache {
             .collect();
         let (whole, templates) = (Arc::clone(&self.whole), self.templates.clone());
         let (entry_bytes, is_evaluated) = (self.entry_bytes, self.is_evaluated);
+        let grain_ns = if self.how == FlowCache::Eager { 0 } else { GRAIN_NS };
         let make = move || {
             let failed = |error: ir::verify::VerifyError| CodegenError::Compile {
                 program: "templates".into(),
                 what: error.to_string(),
             };
-            let plain = program(&whole, &layouts, &templates, entry_bytes, validity).map_err(failed)?;
+            let plain = program(&whole, &layouts, &templates, entry_bytes, grain_ns).map_err(failed)?;
             let program = Arc::new(synth::optimize::optimize(&plain).map_err(failed)?);
             let knows = templates.len();
             let engine = if is_evaluated { Engine::Evaluator(program) } else { Engine::native(&program)? };
@@ -474,7 +509,7 @@ impl Cache {
             // A program for entries of another size does not fit the table.
             Ok(front) if usize::from(front.engine.program().tables[0].record_bytes) == self.entry_bytes => {
                 if self.entries.is_none() {
-                    self.entries = Entries::new(self.entry_bytes).ok();
+                    self.entries = Generation::new(self.entry_bytes).ok();
                 }
                 self.program = Some(front);
             }
@@ -487,18 +522,11 @@ impl Cache {
     }
 }
 
-/// Sets the tables' cache validity and returns it.
-fn borrow(whole: &Program, tables: &mut dyn Tables) -> CacheValidity {
-    let numbers = 0..whole.tables.len();
-    let offered =
-        |tables: &mut dyn Tables, number| tables.table(number).and_then(|table| table.cache_validity());
-    let ns = numbers.clone().filter_map(|number| Some(offered(tables, number)?.ns)).min().unwrap_or(u64::MAX);
-    // A table may offer an unlimited validity. The limit removes the entries of ended flows.
-    let validity = CacheValidity::new(ns.min(LONGEST_NS));
-    for number in numbers {
-        if let Some(table) = tables.table(number) {
-            table.set_cache_validity(validity.end_ns);
-        }
+/// Clearing a large table, or unmapping its memory, takes longer than packets may wait.
+fn drop_aside(old: Option<Generation>) {
+    match old {
+        Some(small) if small.entries.0.len() <= FEW => drop(small),
+        Some(large) => drop(aside("flow cache", move || drop(large))),
+        None => {}
     }
-    validity
 }

@@ -5,6 +5,7 @@ use super::cache::{Cache, CacheCounts, FlowCache};
 use super::compiled::{CompiledRegion, Config, config_cells, holds};
 use super::cpu::{aside, compiled};
 use super::find::{Leads, RegionLayout};
+use super::part_tables::PartTables;
 use super::region_source::{RegionSource, RegionSources};
 use crate::graph::{Node, RegionEntry};
 use codegen::{CodegenError, Engine};
@@ -154,6 +155,12 @@ impl FusedRegion {
         self.layout.entries.iter().map(|part| (self.parts[*part], self.layout.parts[*part].input))
     }
 
+    /// Its tables.
+    #[inline(always)]
+    pub(crate) fn tables<'a>(&'a self, nodes: &'a mut [Node]) -> PartTables<'a> {
+        PartTables { nodes, parts: &self.parts, tables: &self.linked.tables }
+    }
+
     /// Its nodes, each once, in order.
     pub fn nodes(&self) -> impl Iterator<Item = usize> {
         // The parts of a node are side by side.
@@ -186,8 +193,10 @@ impl FusedRegion {
         self.is_wanted
     }
 
-    fn end_cache(&mut self) {
+    /// Ends the flow cache, and merges what it counted.
+    fn end_cache(&mut self, nodes: &mut [Node], now_ns: u64) {
         if let Some(mut cache) = self.cache.take() {
+            cache.merge(&mut self.tables(nodes), now_ns);
             self.before.add(CacheCounts { flows: 0, templates: 0, ..cache.counts() });
             // Clears a large table on a thread outside the packet path.
             cache.clear();
@@ -196,12 +205,12 @@ impl FusedRegion {
 
     /// Keeps a flow cache only while the program runs: the elements' own code may change records without
     /// invalidating entries.
-    fn follow_cache(&mut self) {
-        let is_wanted = self.is_ready && self.cache_wanted != FlowCache::Off;
+    fn follow_cache(&mut self, nodes: &mut [Node], now_ns: u64) {
+        let is_wanted = self.is_ready && Cache::can_help(self.cache_wanted, &self.compiled.program);
         if is_wanted != self.cache.is_some() {
             let new = || Cache::new(self.cache_wanted, self.is_evaluated, Arc::clone(&self.compiled.program));
             let cache = is_wanted.then(|| Box::new(new()));
-            self.end_cache();
+            self.end_cache(nodes, now_ns);
             self.cache = cache;
         }
     }
@@ -209,14 +218,21 @@ impl FusedRegion {
     /// Compiles the program for the values of these cells if it is `wanted`: after a handler was written, and
     /// regularly while a compilation is in progress. Packets do not wait for the compilation. While a burst
     /// is `under_way`, the old program stays in place until the burst has left it.
-    pub(crate) fn update(&mut self, cells: &[u64], wanted: bool, under_way: bool) {
+    pub(crate) fn update(
+        &mut self,
+        cells: &[u64],
+        (nodes, now_ns): (&mut [Node], u64),
+        wanted: bool,
+        under_way: bool,
+    ) {
         self.is_wanted = wanted;
         let cells = &cells[self.cells.clone()];
         if !under_way && let Some(made) = compiled(&mut self.next) {
+            self.end_cache(nodes, now_ns);
             self.take(made, cells);
         }
         self.is_ready = wanted && !self.is_stale && self.compiled.is_for(cells);
-        self.follow_cache();
+        self.follow_cache(nodes, now_ns);
         let has_failed = self
             .failed
             .as_ref()
@@ -236,9 +252,10 @@ impl FusedRegion {
             Ok((sources, linked, made))
         };
         if is_evaluated {
+            self.end_cache(nodes, now_ns);
             self.take(make(), &[]);
             self.is_ready = !self.is_stale;
-            self.follow_cache();
+            self.follow_cache(nodes, now_ns);
             return;
         }
         self.next = aside("synthesis", make);
@@ -253,7 +270,6 @@ impl FusedRegion {
         match made {
             Ok((sources, linked, made)) if Arc::ptr_eq(&sources, &self.sources) => {
                 (self.linked, self.compiled, self.is_stale) = (linked, made, false);
-                self.end_cache();
             }
             // A program was replaced in the meantime.
             Ok(_) => {}
@@ -268,12 +284,12 @@ impl FusedRegion {
     /// Replaces the program of a node whose element was exchanged. If the new program equals the old one,
     /// only the tables changed. Else the region is linked again before it next runs as one program, see
     /// [`FusedRegion::update`].
-    pub(crate) fn replace(&mut self, node: usize, program: &Arc<Verified>) {
+    pub(crate) fn replace(&mut self, node: usize, program: &Arc<Verified>, nodes: &mut [Node], now_ns: u64) {
         if !self.parts.contains(&node) {
             return;
         }
         // The entries store results of the old tables.
-        self.end_cache();
+        self.end_cache(nodes, now_ns);
         for at in (0..self.parts.len()).filter(|at| self.parts[*at] == node) {
             if self.sources.parts[at].program != *program {
                 Arc::make_mut(&mut self.sources).parts[at].program = Arc::clone(program);

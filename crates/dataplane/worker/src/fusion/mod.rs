@@ -11,15 +11,20 @@
 //!   (`region_source`)
 //! - [`find()`]: the fused regions in a graph
 //! - [`CompiledRegion`]: the program that runs; `cpu`: the threads that compile it
-//! - `cache`: its flow cache, and `users`: the entries that use each table record
+//! - `cache`: its flow cache; `first_packet`: first packets of flows, for it; `entries`: its entries, and
+//!   merging what they count; `users`: the entries that use each table record
+//! - `part_tables`: the tables of a region's elements
 //!
 //! `worker::fused_regions` pushes bursts through a region and settles its counters.
 
 mod cache;
 mod compiled;
 mod cpu;
+mod entries;
 mod find;
+mod first_packet;
 mod fused_region;
+mod part_tables;
 mod region_source;
 mod users;
 
@@ -28,3 +33,4 @@ pub use cache::{CacheCounts, FlowCache};
 pub use compiled::CompiledRegion;
 pub use find::{Leads, RegionLayout, RegionPart, find};
 pub use fused_region::{FusedRegion, How};
+pub(crate) use part_tables::PartTables;

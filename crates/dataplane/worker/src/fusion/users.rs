@@ -1,27 +1,32 @@
 //! The reverse index of a flow cache: the entries that use each table record.
 //!
-//! It has only the records of tables that report early removals. A mapping is used by one or two entries as a
-//! rule. A record with more entries than fit is marked; its removal invalidates all entries. Every operation
-//! is short: the table grows by small steps, and stale index records are removed a few at a time.
+//! It has only the records of tables that report removals. A mapping is used by one or two entries as a rule; a
+//! mapping of addresses by all flows of a host. A record with more entries than fit is marked; its removal
+//! invalidates all entries. Every operation is short: the table grows by small steps, and stale index records
+//! are removed a few at a time.
 
 use std::hash::{BuildHasher, RandomState};
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
-/// The most records in the index.
+/// The most index records.
 const CAPACITY: u32 = 1 << 22;
-/// The most entries for a record.
+/// The most entries in an index record, and the most index records for a table record.
 const MOST: usize = 7;
-/// The offset of the entries in an index record. In front of them is the mark for further entries.
+const MOST_PAGES: u64 = 64;
+/// The offset of the entries in an index record. In front of them is, in a table record's first, the number of
+/// its index records, or [`MARKED`].
 const FIRST: usize = 8;
+/// The number in front that says that there are more entries than fit.
+const MARKED: u64 = u64::MAX;
 /// Bytes of an index record.
 const BYTES: usize = FIRST + 8 * MOST;
 /// Index records that are checked in a millisecond.
 const LOOKED_AT: usize = 256;
 
-/// Entries by the records that they use.
+/// Entries by the records that they use. The key is the table record, and the number of the index record.
 #[derive(Debug, Default)]
-pub(super) struct Users(Option<FlowTable<1>>);
+pub(super) struct Users(Option<FlowTable<2>>);
 
 /// The entries that become invalid with a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +37,7 @@ pub(super) enum Ending {
     All,
 }
 
-fn table() -> Result<FlowTable<1>, TableError> {
+fn table() -> Result<FlowTable<2>, TableError> {
     FlowTable::new(&FlowConfig {
         record_bytes: BYTES,
         capacity: CAPACITY,
@@ -42,67 +47,98 @@ fn table() -> Result<FlowTable<1>, TableError> {
     })
 }
 
+/// The addresses of a record's index records; none if it has none.
+fn pages(notes: &FlowTable<2>, record: u64) -> impl Iterator<Item = u64> {
+    let first = notes.find_address(&[record, 0]);
+    let count = if first == 0 { 0 } else { notes.load(first, 0, 8) };
+    let count = if count == MARKED { MOST_PAGES } else { count };
+    (0..count).map(move |page| notes.find_address(&[record, page])).filter(|at| *at != 0)
+}
+
+/// The entries of an index record.
+fn listed(notes: &FlowTable<2>, page: u64) -> impl Iterator<Item = u64> {
+    (0..MOST).map(move |place| notes.load(page, FIRST + 8 * place, 8)).filter(|entry| *entry != 0)
+}
+
 impl Users {
-    /// Records that an entry uses a table record; false when there is no room. `is_live` returns whether an
+    /// Records that an entry uses a table record; false when there is no room. `exists` returns whether an
     /// entry still exists.
-    pub(super) fn add(&mut self, record: u64, entry: u64, is_live: impl Fn(u64) -> bool) -> bool {
+    pub(super) fn add(&mut self, record: u64, entry: u64, exists: impl Fn(u64) -> bool) -> bool {
         if self.0.is_none() {
             self.0 = table().ok();
         }
         let Some(notes) = &mut self.0 else { return false };
-        let Ok((note, _)) = notes.find_or_insert(&[record]) else { return false };
-        let at = notes.record_ptr(note) as u64;
-        let places = (0..MOST).map(|place| FIRST + 8 * place);
         let mut free = None;
-        for place in places {
-            match notes.load(at, place, 8) {
-                known if known == entry => return true,
-                known if known == 0 || !is_live(known) => free = free.or(Some(place)),
-                _ => {}
+        for page in pages(notes, record) {
+            for place in (0..MOST).map(|place| FIRST + 8 * place) {
+                match notes.load(page, place, 8) {
+                    known if known == entry => return true,
+                    known if known == 0 || !exists(known) => free = free.or(Some((page, place))),
+                    _ => {}
+                }
             }
         }
-        match free {
-            Some(place) => notes.store(at, place, 8, entry),
-            None => notes.store(at, 0, 8, 1),
+        if let Some((page, place)) = free {
+            notes.store(page, place, 8, entry);
+            return true;
         }
+        let first = notes.find_address(&[record, 0]);
+        let count = if first == 0 { 0 } else { notes.load(first, 0, 8) };
+        if count >= MOST_PAGES {
+            notes.store(first, 0, 8, MARKED);
+            return true;
+        }
+        let Ok((page, _)) = notes.find_or_insert(&[record, count]) else { return false };
+        let page = notes.record_ptr(page) as u64;
+        notes.store(page, FIRST, 8, entry);
+        let first = if first == 0 { page } else { first };
+        notes.store(first, 0, 8, count + 1);
         true
     }
 
-    /// Removes the entries of a removed record and passes each of them to `each`.
-    pub(super) fn take(&mut self, record: u64, mut each: impl FnMut(u64)) -> Ending {
-        let Some(notes) = &mut self.0 else { return Ending::Answer };
-        let Some(note) = notes.find(&[record]) else { return Ending::Answer };
-        let at = notes.record_ptr(note) as u64;
-        if notes.load(at, 0, 8) != 0 {
-            return Ending::All;
+    /// Passes the entries of a record to `each`, as many as the index knows.
+    pub(super) fn each(&self, record: u64, mut each: impl FnMut(u64)) {
+        let Some(notes) = &self.0 else { return };
+        for page in pages(notes, record) {
+            listed(notes, page).for_each(&mut each);
         }
-        (0..MOST)
-            .map(|place| notes.load(at, FIRST + 8 * place, 8))
-            .filter(|entry| *entry != 0)
-            .for_each(&mut each);
-        notes.remove(note);
-        Ending::Answer
+    }
+
+    /// Removes the entries of a removed record and passes each of them to `each`.
+    pub(super) fn take(&mut self, record: u64, each: impl FnMut(u64)) -> Ending {
+        self.each(record, each);
+        let Some(notes) = &mut self.0 else { return Ending::Answer };
+        let first = notes.find_address(&[record, 0]);
+        let is_marked = first != 0 && notes.load(first, 0, 8) == MARKED;
+        Self::forget(notes, record);
+        if is_marked { Ending::All } else { Ending::Answer }
+    }
+
+    fn forget(notes: &mut FlowTable<2>, record: u64) {
+        // The first says how many there are: it goes last.
+        for page in (0..pages(notes, record).count() as u64).rev() {
+            if let Some(page) = notes.find(&[record, page]) {
+                notes.remove(page);
+            }
+        }
     }
 
     /// Removes some index records whose entries have all ended.
-    pub(super) fn sweep(&mut self, is_live: impl Fn(u64) -> bool) {
+    pub(super) fn sweep(&mut self, exists: impl Fn(u64) -> bool) {
         let Some(notes) = &mut self.0 else { return };
         let mut budget = LOOKED_AT;
         while let Some(note) = notes.step(&mut budget) {
+            // The whole list of a record goes at once.
+            let Some(([record, 0], _)) = notes.keys_of(note).next() else { continue };
             let at = notes.record_ptr(note) as u64;
-            let mut entries = (0..MOST).map(|place| notes.load(at, FIRST + 8 * place, 8));
             // A marked record may have live entries that are not listed.
-            let is_over = notes.load(at, 0, 8) == 0 && !entries.any(|entry| entry != 0 && is_live(entry));
-            if is_over {
-                notes.remove(note);
+            let is_marked = notes.load(at, 0, 8) == MARKED;
+            let is_used = pages(notes, record).any(|page| listed(notes, page).any(&exists));
+            if !is_marked && !is_used {
+                Self::forget(notes, record);
             }
         }
         notes.maintain();
-    }
-
-    /// Returns the whole table, for another thread to drop.
-    pub(super) fn give_away(&mut self) -> impl Send + use<> {
-        self.0.take()
     }
 }
 
@@ -136,14 +172,20 @@ mod tests {
         // One of them has ended, so its field is free.
         users.add(64, 100, |entry| entry != 3);
         assert_eq!(taken(&mut users, 64), (vec![1, 2, 100, 4, 5, 6, 7], Ending::Answer));
-        for entry in 1..=MOST as u64 + 1 {
+        let most = MOST as u64 * MOST_PAGES;
+        for entry in 1..=most {
             users.add(64, entry, |_| true);
         }
+        let mut seen = vec![];
+        users.each(64, |entry| seen.push(entry));
+        assert_eq!(seen, (1..=most).collect::<Vec<_>>());
+        users.add(64, most + 1, |_| true);
         // The listed entries end; the next one may live on.
         for _ in 0..4 {
-            users.sweep(|entry| entry == MOST as u64 + 1);
+            users.sweep(|entry| entry == most + 1);
         }
-        assert_eq!(taken(&mut users, 64), (vec![], Ending::All));
+        assert_eq!(taken(&mut users, 64), ((1..=most).collect(), Ending::All));
+        assert_eq!(taken(&mut users, 64), (vec![], Ending::Answer));
     }
 
     #[test]

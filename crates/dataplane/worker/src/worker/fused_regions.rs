@@ -1,35 +1,13 @@
 //! Pushes bursts through fused regions and settles their counters.
 
 use super::Worker;
-use crate::fusion::{Cache, CacheCounts, FusedRegion};
-use crate::graph::{Node, RegionEntry};
+use crate::fusion::{Cache, CacheCounts, FusedRegion, PartTables};
+use crate::graph::RegionEntry;
 use ir::eval::EvalState;
-use ir::{Table, Tables};
 use shm::Packet;
 use shm::burst::LIST_CAPACITY;
 use shm::burst::{Burst, Exits};
 use shm::pool::Pool;
-
-/// The tables of a fused region, which its elements own.
-struct PartTables<'a> {
-    nodes: &'a mut [Node],
-    parts: &'a [usize],
-    tables: &'a [(usize, usize)],
-}
-
-impl<'a> PartTables<'a> {
-    #[inline(always)]
-    fn of(region: &'a FusedRegion, nodes: &'a mut [Node]) -> PartTables<'a> {
-        PartTables { nodes, parts: &region.parts, tables: &region.linked.tables }
-    }
-}
-
-impl Tables for PartTables<'_> {
-    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
-        let (part, table) = *self.tables.get(index)?;
-        self.nodes.get_mut(*self.parts.get(part)?)?.element.as_mut()?.table(table)
-    }
-}
 
 impl Worker {
     /// Pushes packets into a fused region. Their arrival at the first element is already counted.
@@ -67,7 +45,7 @@ impl Worker {
         exits: &mut Exits,
     ) -> Option<usize> {
         let region = &self.regions[entry.region];
-        let mut tables = PartTables::of(region, &mut self.nodes);
+        let mut tables = region.tables(&mut self.nodes);
         let cells = &mut self.cells[region.cells.clone()];
         let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
         let burst = Burst { input: entry.input, packets, list };
@@ -85,7 +63,7 @@ impl Worker {
         exits: &mut Exits,
     ) -> Option<usize> {
         let region = &self.regions[entry.region];
-        let mut tables = PartTables::of(region, &mut self.nodes);
+        let mut tables = region.tables(&mut self.nodes);
         cache.heed(&mut tables);
         let place = region.cells.clone();
         let cells = &mut self.cells[place.clone()];
@@ -93,7 +71,9 @@ impl Worker {
             let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
             cache.count(0, list.len());
             cache.learn(entry.input, packets, list, &mut state);
-            return self.pass_whole(entry, packets, list, exits);
+            let through = self.pass_whole(entry, packets, list, exits);
+            self.learn_first(entry, cache);
+            return through;
         };
         let misses_list = engine.program().slow.len() - 1;
         let mut state = EvalState { cells, tables: entries, now_ns: self.now_ns };
@@ -129,15 +109,45 @@ impl Worker {
             None => exits.merge_all(&others, misses_list),
         }
         self.exits.push(others);
+        self.learn_first(entry, cache);
         None
+    }
+
+    /// Makes entries for flows whose first packets have just run through the whole program.
+    fn learn_first(&mut self, entry: RegionEntry, cache: &mut Cache) {
+        let region = &self.regions[entry.region];
+        let mut tables = region.tables(&mut self.nodes);
+        let cells = &mut self.cells[region.cells.clone()];
+        let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
+        cache.learn_first(entry.input, &mut state);
+    }
+
+    /// Calls a function with the flow cache and the tables of each region that is `wanted`.
+    fn with_caches(
+        &mut self,
+        wanted: impl Fn(&FusedRegion) -> bool,
+        mut what: impl FnMut(&mut Cache, &mut PartTables<'_>, u64),
+    ) {
+        for region in self.regions.iter_mut().filter(|region| wanted(region)) {
+            let Some(mut cache) = region.cache.take() else { continue };
+            what(&mut cache, &mut region.tables(&mut self.nodes), self.now_ns);
+            region.cache = Some(cache);
+        }
+    }
+
+    /// Merges what the flow caches of regions counted into the tables.
+    pub(crate) fn merge_caches(&mut self, wanted: impl Fn(&FusedRegion) -> bool) {
+        self.with_caches(wanted, |cache, tables, now_ns| cache.merge(tables, now_ns));
+    }
+
+    /// Answers the tables that ask flow caches for their counts, behind the elements' own housekeeping.
+    pub(crate) fn answer_tables(&mut self) {
+        self.with_caches(|_| true, |cache, tables, now_ns| cache.answer(tables, now_ns));
     }
 
     /// Housekeeping of flow caches.
     pub(crate) fn tick_caches(&mut self) {
-        let now_ns = self.now_ns;
-        for cache in self.regions.iter_mut().filter_map(|region| region.cache.as_mut()) {
-            cache.tick(now_ns);
-        }
+        self.with_caches(|_| true, |cache, tables, now_ns| cache.tick(tables, now_ns));
         let mut counts = CacheCounts::default();
         self.regions.iter().for_each(|region| counts.add(region.cache_counts()));
         // A reader that holds the lock gets the next update.

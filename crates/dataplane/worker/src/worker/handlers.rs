@@ -5,6 +5,7 @@ use super::Worker;
 use crate::counters::Count;
 use crate::mailbox::{Replacement, Request};
 use element::HandlerAccess;
+use ir::Tables;
 use std::sync::Arc;
 
 impl Worker {
@@ -36,7 +37,9 @@ impl Worker {
             std::mem::swap(element, &mut by.element);
             std::mem::swap(lowered, &mut by.lowered);
             let program = Arc::clone(&lowered.program);
-            self.regions.iter_mut().for_each(|region| region.replace(node, &program));
+            for region in &mut self.regions {
+                region.replace(node, &program, &mut self.nodes, self.now_ns);
+            }
         }
         self.with_element(node, |element, work| element.start(work));
         self.follow_cells();
@@ -66,8 +69,20 @@ impl Worker {
         }
     }
 
+    /// Whether a node has a table with records whose numbers a flow cache counts in part.
+    fn has_merged_numbers(&mut self, node: usize) -> bool {
+        let Some(this) = self.nodes.get_mut(node) else { return false };
+        let tables = this.lowered.as_ref().map_or(0, |lowered| lowered.program.tables.len());
+        let Some(element) = &mut this.element else { return false };
+        let reports = |table: &mut dyn ir::Table| table.cache_validity().is_some_and(|it| it.gone.is_some());
+        (0..tables).any(|table| element.table(table).is_some_and(reports))
+    }
+
     /// Reads a handler of a node of this worker.
     pub fn read_here(&mut self, node: usize, handler: &str) -> Result<String, String> {
+        if self.has_merged_numbers(node) {
+            self.merge_caches(|region| region.parts.contains(&node));
+        }
         let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
         let handlers = this.element.as_mut().map(|element| element.handlers()).unwrap_or_default();
         let value = handlers.read(handler, &self.cells[this.cells.clone()]);

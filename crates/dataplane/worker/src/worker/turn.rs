@@ -68,6 +68,7 @@ impl Worker {
             self.activity.busy_ns.store(busy, Ordering::Relaxed);
         }
         self.settle_counters();
+        self.merge_caches(|_| true);
         // Before elements process what they hold in `stop`. Packets that arrive later are dropped
         // (`drop_handed`).
         self.take_handed(false);
@@ -280,7 +281,9 @@ impl Worker {
         if !under_way {
             self.settle_counters();
         }
-        self.regions.iter_mut().for_each(|region| region.update(&self.cells, is_fused, under_way));
+        for region in &mut self.regions {
+            region.update(&self.cells, (&mut self.nodes, self.now_ns), is_fused, under_way);
+        }
         let ready = self.regions.iter().filter(|region| region.is_ready()).count();
         self.activity.fused.store(ready, Ordering::Relaxed);
     }
@@ -295,5 +298,6 @@ impl Worker {
                 element.tick(now_ns);
             }
         }
+        self.answer_tables();
     }
 }

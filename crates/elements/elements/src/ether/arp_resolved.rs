@@ -131,10 +131,10 @@ unsafe impl Table for Resolved {
     }
 
     fn cache_validity(&self) -> Option<CacheValidity> {
-        Some(CacheValidity { ns: u64::MAX, misses: false, changes: self.changes, gone: None })
+        Some(CacheValidity { misses: false, changes: self.changes, gone: None })
     }
 
-    fn lasting(&self, _offset: u16) -> Lasting {
+    fn lasting(&self, _record: u64, _offset: u16) -> Lasting {
         Lasting::Fixed
     }
 

@@ -238,10 +238,10 @@ unsafe impl Table for AclTable {
     }
 
     fn cache_validity(&self) -> Option<CacheValidity> {
-        Some(CacheValidity { ns: u64::MAX, misses: true, changes: 0, gone: None })
+        Some(CacheValidity { misses: true, changes: 0, gone: None })
     }
 
-    fn lasting(&self, _offset: u16) -> Lasting {
+    fn lasting(&self, _record: u64, _offset: u16) -> Lasting {
         Lasting::Fixed
     }
 

@@ -10,6 +10,7 @@
 
 use super::flow::{Kind, at};
 use super::mappings::Mappings;
+use ir::MERGED_WITHIN_NS;
 use packet::view::protocol;
 use table::flow::RecordId;
 
@@ -93,7 +94,7 @@ impl Mappings {
         let mut budget = usize::try_from(credit / round).unwrap_or(MOST_PER_TICK).min(MOST_PER_TICK);
         self.reaper.credit = credit - budget as u128 * round;
         while let Some(record) = self.flows.step(&mut budget) {
-            if self.age(record).due_ns.saturating_add(self.leased.ns) <= now_ns {
+            if self.age(record).due_ns <= now_ns && !self.ask_for(record) {
                 self.remove(record);
             }
         }
@@ -122,8 +123,9 @@ impl Mappings {
     /// When a mapping expires, if it may be evicted now.
     fn may_go(&self, record: RecordId) -> Option<u64> {
         let age = self.age(record);
-        // The flow cache records uses late; only a guarantee must be kept all the same.
-        let late_ns = if age.guaranteed_ns > age.last_ns { self.leased.ns } else { 0 };
+        // What a flow cache counted is merged late; only a guarantee must be kept all the same.
+        let is_late = age.guaranteed_ns > age.last_ns && self.held_bits(record) != 0;
+        let late_ns = if is_late { MERGED_WITHIN_NS } else { 0 };
         let may = age.guaranteed_ns.saturating_add(late_ns) <= self.now_ns && !self.is_condemned(record);
         may.then_some(age.due_ns)
     }

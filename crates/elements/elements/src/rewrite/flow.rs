@@ -175,6 +175,8 @@ pub mod at {
     pub const ENDPOINT: u16 = 56;
     /// Second line: 1 when the mapping goes at the next tick (1 byte).
     pub const CONDEMNED: u16 = 56;
+    /// Second line: bits of the lines that a flow cache holds (1 byte).
+    pub const HELD: u16 = 57;
 }
 
 /// The checksum changes from one flow to another: of the IP header, and of the transport header with its

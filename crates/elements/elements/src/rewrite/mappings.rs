@@ -8,6 +8,7 @@
 
 use super::endpoint::{Endpoints, Inside};
 use super::flow::{FlowId, Key, Kind, RECORD_BYTES, at};
+use super::held_lines::HeldLines;
 use super::input::Spec;
 use super::model::{Outputs, Request};
 use super::pattern::Choice;
@@ -101,17 +102,6 @@ pub struct Reaper {
     pub(super) first_to_end: Vec<(u64, RecordId)>,
 }
 
-/// What the flow cache was granted.
-#[derive(Clone, Default, Debug)]
-pub(super) struct LeasedMapping {
-    /// The lease of mappings, in nanoseconds.
-    pub ns: u64,
-    /// Lines of mappings that were removed or changed within their lease, until they are taken.
-    pub gone: Vec<u64>,
-    /// How often the list overflowed.
-    pub lost_count: u64,
-}
-
 /// The mappings.
 pub struct Mappings {
     pub(super) settings: Settings,
@@ -123,7 +113,7 @@ pub struct Mappings {
     pub(super) evicted: u64,
     pub(super) now_ns: u64,
     pub(super) condemned: Vec<RecordId>,
-    pub(super) leased: LeasedMapping,
+    pub(super) held: HeldLines,
     pub(super) patterns: Vec<SharedPattern>,
     refusals: VecDeque<Refusal>,
     random: Random,
@@ -187,7 +177,7 @@ impl Mappings {
             evicted: 0,
             now_ns: 0,
             condemned: Vec::with_capacity(SLACK as usize),
-            leased: LeasedMapping::default(),
+            held: HeldLines::default(),
             patterns: vec![],
             refusals: VecDeque::new(),
             random,

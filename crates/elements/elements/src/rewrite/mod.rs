@@ -21,6 +21,7 @@ mod endpoint;
 mod flavor;
 mod flow;
 mod free;
+mod held_lines;
 mod icmp;
 mod input;
 mod mapper;

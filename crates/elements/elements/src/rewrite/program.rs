@@ -39,7 +39,7 @@ const FIN_SYN_RST: u64 = 7;
 const TCP_CHECKED_BYTES: usize = 18;
 const MIN_TRANSPORT_BYTES: usize = 8;
 /// Packets after which a UDP flow may count as streaming.
-const STREAMING_PACKETS: u64 = 3;
+pub(super) const STREAMING_PACKETS: u8 = 3;
 /// State cell of an input that passes nothing on.
 const NOWHERE: u64 = u64::MAX;
 
@@ -227,7 +227,7 @@ impl Writer<'_> {
     }
 
     fn count_seen(&mut self, mapping: Value) {
-        let seen = (record(mapping, at::SEEN, 1) + 1).min(STREAMING_PACKETS);
+        let seen = (record(mapping, at::SEEN, 1) + 1).min(u64::from(STREAMING_PACKETS));
         self.f.store_record(mapping, at::SEEN, 1, seen);
     }
 

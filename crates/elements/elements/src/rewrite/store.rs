@@ -78,7 +78,7 @@ impl Mappings {
             Err(TableError::KeyExists) => {
                 let old = self.flows.find(&reply_key).ok_or(Refusal::Conflict)?;
                 self.condemn(old);
-                self.note_going(old, self.now_ns);
+                self.note_going(old);
                 if !self.flows.remove_alias(old, &reply_key) {
                     return Err(Refusal::Conflict);
                 }
@@ -153,8 +153,8 @@ impl Mappings {
         }
         let address = self.flows.record_ptr(record) as u64;
         let kind = self.settings.kind;
-        let Age { input, protocol, last_ns, .. } = self.age(record);
-        self.note_going(record, last_ns);
+        let Age { input, protocol, .. } = self.age(record);
+        self.note_going(record);
         let get = |at: u16, bytes: u8| self.flows.load(address, usize::from(at), bytes);
         let (pattern, endpoint) = (get(at::PATTERN, 2) as usize, get(at::ENDPOINT, 8));
         let to = self.target(address);

@@ -75,19 +75,27 @@ unsafe impl Table for SharedMappings {
     }
 
     fn cache_validity(&self) -> Option<CacheValidity> {
-        self.with(|mappings| mappings.cache_validity()).flatten()
+        self.with(|mappings| mappings.cache_validity())
     }
 
-    fn lasting(&self, offset: u16) -> Lasting {
-        self.with(|mappings| mappings.lasting(offset)).unwrap_or(Lasting::Moving)
+    fn lasting(&self, record: u64, offset: u16) -> Lasting {
+        self.with(|mappings| mappings.lasting(record, offset)).unwrap_or(Lasting::Moving)
     }
 
     fn take_gone(&mut self, gone: &mut Vec<u64>) {
-        self.with(|mappings| gone.append(&mut mappings.leased.gone));
+        self.with(|mappings| mappings.held.take_gone(gone));
     }
 
-    fn set_cache_validity(&mut self, ns: u64) {
-        self.with(|mappings| mappings.leased.ns = ns);
+    fn hold(&mut self, record: u64) {
+        self.with(|mappings| mappings.hold_line(record));
+    }
+
+    fn take_asked(&mut self, asked: &mut Vec<u64>) {
+        self.with(|mappings| mappings.held.take_asked(asked));
+    }
+
+    fn settle(&mut self, record: u64, is_held: bool) {
+        self.with(|mappings| mappings.settle_line(record, is_held));
     }
 
     fn size(&self) -> Option<TableSize> {
@@ -152,4 +160,4 @@ fn fetch_new(mappings: &Mappings, keys: &[u64], stride: usize, list: &[u16], rec
     }
 }
 
-const _: () = assert!(at::CONDEMNED + 8 <= super::flow::LINE_BYTES as u16);
+const _: () = assert!(at::HELD < super::flow::LINE_BYTES as u16);

@@ -212,10 +212,10 @@ unsafe impl<H: Next> Table for Routes<H> {
     }
 
     fn cache_validity(&self) -> Option<CacheValidity> {
-        Some(CacheValidity { ns: u64::MAX, misses: true, changes: self.changes, gone: None })
+        Some(CacheValidity { misses: true, changes: self.changes, gone: None })
     }
 
-    fn lasting(&self, _offset: u16) -> Lasting {
+    fn lasting(&self, _record: u64, _offset: u16) -> Lasting {
         Lasting::Fixed
     }
 

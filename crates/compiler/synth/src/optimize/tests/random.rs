@@ -1,6 +1,6 @@
 //! Random programs, shaped like chains, on random packets.
 
-use crate::fuzz::{Sample, compare};
+use crate::fuzz::{FLAGS, LAST_NS, PAYLOAD_NS, SEEN, Sample, compare};
 use crate::optimize::Known;
 use ir::expr::{
     Expr, anno, avail, binary, cell, csum_update, ip_sum, load, now_ns, offset, packet_len, record, select,
@@ -31,7 +31,7 @@ impl Maker {
     fn new() -> Maker {
         let mut f = Builder::new("Random", OUTPUTS);
         let cells = (0..4).map(|n| f.cell(&format!("c{n}"), [1, 0, 0x0102_0304_0506_0708, 2][n])).collect();
-        let tables = [f.prefix_table("routes", 16), f.table("known", 2, 24), f.table("made", 2, 24)];
+        let tables = [f.prefix_table("routes", 16), f.table("known", 2, 24), f.table("made", 2, 40)];
         Maker { f, cells, tables, values: vec![], records: vec![] }
     }
 
@@ -192,13 +192,27 @@ impl Maker {
         let sum = f.eval((load(field::IP_SUM) ^ 0xffff) + delta);
         f.store(field::IP_SUM, ((sum & 0xffff) + (sum >> 16)) ^ 0xffff);
         f.store(field::L4_PORTS, record(found, 10, 4));
-        let seen = record(found, 16, 1) + 1;
+        let seen = record(found, SEEN, 1) + 1;
         // The value becomes stable, or not.
-        let seen = f.eval(if number & 6 == 0 { seen } else { seen.min(3) });
-        if number & 6 == 0 {
-            f.store_record(found, 17, 2, now_ns());
+        let seen = f.eval(if number & 14 == 0 { seen } else { seen.min(3) });
+        if number & 16 == 0 {
+            f.store_record(found, LAST_NS, 8, now_ns());
         }
-        f.store_record(found, 16, 1, seen);
+        if number & 32 == 0 {
+            let flag = f.eval(load(field::IP_TOS).less_than(number >> 8 & 0xff));
+            f.store_record(found, FLAGS, 1, record(found, FLAGS, 1) | flag);
+            let old = record(found, PAYLOAD_NS, 8);
+            let time =
+                if number & 64 == 0 { select(flag, now_ns(), old) } else { select(flag, old, now_ns()) };
+            f.store_record(found, PAYLOAD_NS, 8, time);
+        }
+        f.store_record(found, SEEN, 1, seen);
+        if number & 128 == 0 {
+            // What is counted may be asked for later.
+            self.values = vec![new, delta];
+            self.records = vec![found];
+            return;
+        }
         self.values = vec![new, delta, seen];
         self.records = vec![found];
     }

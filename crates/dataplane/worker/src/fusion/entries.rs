@@ -1,0 +1,317 @@
+//! The entries of a flow cache, and what they count.
+//!
+//! An entry counts the packets of its flow ([`synth::template::Tally`]). Merging adds these counts to the
+//! records of the tables that the flow uses: from time to time, when a table asks, and when the entry ends.
+//! A record that is gone is removed from its entries first, since its memory may be another record's by then.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
+
+use super::users::{Ending, Users};
+use ir::{Created, Merge, Table, Tables};
+use std::hash::{BuildHasher, RandomState};
+use synth::template::{KEY_WORDS, Template, cache_entry};
+use table::TableError;
+use table::flow::{FlowConfig, FlowTable, RecordId};
+
+/// The most flows with an entry.
+const CAPACITY: u32 = 1 << 20;
+/// An entry whose counts are this old is merged, in milliseconds.
+const MERGED_EACH_MS: u32 = 250;
+/// An entry that no packet uses any more is removed after this time, and one that no packet ever used.
+const IDLE_NS: u64 = 4_000_000_000;
+const UNUSED_MS: u32 = 1000;
+/// Set in the number of an entry's template once the entry was looked at after a packet used it.
+const IS_USED: u64 = 1 << 15;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// The templates of a cache, each with the input of its packets.
+pub(super) type Templates = [(usize, Template)];
+
+/// The table of the entries.
+#[derive(Debug)]
+pub(super) struct Entries(pub FlowTable<KEY_WORDS>);
+
+impl Entries {
+    pub fn new(entry_bytes: usize) -> Result<Entries, TableError> {
+        let seed = RandomState::new().hash_one(entry_bytes);
+        let config = FlowConfig {
+            record_bytes: entry_bytes,
+            capacity: CAPACITY,
+            max_keys: CAPACITY,
+            seed,
+            ..FlowConfig::default()
+        };
+        Ok(Entries(FlowTable::new(&config)?))
+    }
+
+    fn exists(&self, at: u64) -> bool {
+        self.0.record_at(at).is_some()
+    }
+
+    /// Whether packets may use the entry at this address.
+    pub fn is_live(&self, at: u64) -> bool {
+        self.exists(at) && self.get(at, cache_entry::TEMPLATE, 2) != cache_entry::OVER
+    }
+
+    fn get(&self, at: u64, offset: u16, bytes: u8) -> u64 {
+        self.0.load(at, usize::from(offset), bytes)
+    }
+
+    fn set(&mut self, at: u64, offset: u16, bytes: u8, value: u64) {
+        self.0.store(at, usize::from(offset), bytes, value);
+    }
+
+    /// The addresses of the records that an entry uses, by their offsets in it.
+    fn lines(template: &Template) -> impl Iterator<Item = u16> {
+        (0..template.lines.len()).map(|line| template.line_at(line) as u16)
+    }
+
+    /// The template of an entry, also of one that is over.
+    fn template<'a>(&self, at: u64, templates: &'a Templates) -> Option<&'a Template> {
+        let number = self.get(at, cache_entry::MERGED_AS, 2) & !IS_USED;
+        templates.get(number as usize).map(|(_, template)| template)
+    }
+
+    /// Adds an entry's counts to its records.
+    fn merge(&mut self, at: u64, templates: &Templates, tables: &mut dyn Tables, now_ns: u64) {
+        self.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(now_ns)));
+        let Some(template) = self.template(at, templates) else { return };
+        for merging in &template.merges {
+            let line = self.get(at, template.line_at(merging.line.into()) as u16, 8);
+            let part = self.get(at, merging.tally.0, merging.tally.1);
+            let table = template.lines.get(usize::from(merging.line));
+            let Some(table) = table.and_then(|table| tables.table(usize::from(*table))) else { continue };
+            if line == 0 || part == 0 {
+                continue;
+            }
+            let own = table.record_load(line, merging.offset, merging.bytes);
+            let both = merging.how.of(own, part);
+            if both != own {
+                table.record_store(line, merging.offset, merging.bytes, both);
+            }
+        }
+        // Sums are counted once; times and bits may be merged again.
+        for merging in template.merges.iter().filter(|merging| matches!(merging.how, Merge::SumTo(_))) {
+            self.set(at, merging.tally.0, merging.tally.1, 0);
+        }
+    }
+}
+
+// SAFETY: handles are addresses in the flow table's own mapping, accessed by a raw pointer. The table
+// reserves the whole mapping when it is created; the mapping neither moves nor is unmapped before the table
+// is dropped, and all its bytes are initialised. Each record has the number of bytes that `new` was given.
+// Methods of `Cache` insert, remove and replace entries between bursts; `create` inserts none.
+unsafe impl Table for Entries {
+    fn key_words(&self) -> usize {
+        KEY_WORDS
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(self.0.record_bytes())
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        let found = self.0.find_address(key.try_into().ok()?);
+        (found != 0).then_some(found)
+    }
+
+    fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
+        self.0.lookup_batch_strided(keys, stride, list, records);
+    }
+
+    fn create(&mut self, key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
+        self.lookup(key).map_or(Created::Refused, Created::Record)
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        self.0.load(record, usize::from(offset), bytes)
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        self.0.store(record, usize::from(offset), bytes, value);
+    }
+}
+
+impl Tables for Entries {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        (index == 0).then_some(self)
+    }
+}
+
+/// Milliseconds, modulo 2^32.
+fn in_ms(ns: u64) -> u32 {
+    (ns / NS_PER_MS) as u32
+}
+
+/// Entries, and which of them use each record.
+#[derive(Debug)]
+pub(super) struct Generation {
+    pub entries: Entries,
+    users: Users,
+}
+
+/// How many entries were found used, and how many were removed without a packet that used them.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Use {
+    pub used: u32,
+    pub unused: u32,
+}
+
+impl Generation {
+    pub fn new(entry_bytes: usize) -> Result<Generation, TableError> {
+        Ok(Generation { entries: Entries::new(entry_bytes)?, users: Users::default() })
+    }
+
+    /// Makes an entry for a flow; false if there is no room. `lines` are the records that it uses, and
+    /// `numbers` its parameters.
+    pub fn insert(
+        &mut self,
+        key: &[u64; KEY_WORDS],
+        number: usize,
+        (lines, numbers): (&[u64], &[u64]),
+        templates: &Templates,
+        tables: &mut dyn Tables,
+        now_ns: u64,
+    ) -> bool {
+        let Some((_, template)) = templates.get(number) else { return false };
+        let Ok((record, is_new)) = self.entries.0.find_or_insert(key) else { return false };
+        let at = self.entries.0.record_ptr(record) as u64;
+        if !is_new {
+            self.entries.merge(at, templates, tables, now_ns);
+            (0..self.entries.0.record_bytes()).for_each(|byte| self.entries.0.store(at, byte, 1, 0));
+        }
+        let entries = &mut self.entries;
+        entries.set(at, cache_entry::TEMPLATE, 2, cache_entry::OVER);
+        entries.set(at, cache_entry::MERGED_AS, 2, number as u64);
+        entries.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(now_ns)));
+        for ((offset, bytes), value) in template.params.iter().zip(numbers) {
+            entries.set(at, *offset, *bytes, *value);
+        }
+        for ((place, table), line) in Entries::lines(template).zip(&template.lines).zip(lines) {
+            entries.set(at, place, 8, *line);
+            if !self.users.add(*line, at, |at| entries.exists(at)) {
+                entries.0.remove(record);
+                return false;
+            }
+            if let Some(table) = tables.table(usize::from(*table)) {
+                table.hold(*line);
+            }
+        }
+        entries.set(at, cache_entry::TEMPLATE, 2, number as u64);
+        true
+    }
+
+    /// Ends the entries that use a record which is gone, and returns how many; `None` if there are more of
+    /// them than the index knows.
+    pub fn end_users(&mut self, record: u64, templates: &Templates) -> Option<u64> {
+        let Generation { entries, users } = self;
+        let mut ended = 0;
+        let ending = users.take(record, |at| {
+            if !entries.exists(at) {
+                return;
+            }
+            ended += u64::from(entries.is_live(at));
+            entries.set(at, cache_entry::TEMPLATE, 2, cache_entry::OVER);
+            let Some(template) = entries.template(at, templates) else { return };
+            for place in Entries::lines(template) {
+                if entries.get(at, place, 8) == record {
+                    entries.set(at, place, 8, 0);
+                }
+            }
+        });
+        (ending == Ending::Answer).then_some(ended)
+    }
+
+    /// Merges the entries that use a record; whether packets may still use one of them.
+    pub fn merge_users(
+        &mut self,
+        record: u64,
+        templates: &Templates,
+        tables: &mut dyn Tables,
+        now_ns: u64,
+    ) -> bool {
+        let Generation { entries, users } = self;
+        let mut is_live = false;
+        users.each(record, |at| {
+            if entries.exists(at) {
+                is_live |= entries.is_live(at);
+                entries.merge(at, templates, tables, now_ns);
+            }
+        });
+        is_live
+    }
+
+    /// Looks at some entries: merges what was counted for a while, and removes those that are over or idle.
+    pub fn walk(
+        &mut self,
+        mut budget: usize,
+        templates: &Templates,
+        tables: &mut dyn Tables,
+        now_ns: u64,
+    ) -> Use {
+        let mut found = Use::default();
+        let now_ms = in_ms(now_ns);
+        while let Some(record) = self.entries.0.step(&mut budget) {
+            let entries = &mut self.entries;
+            let at = entries.0.record_ptr(record) as u64;
+            let last_ns = entries.get(at, cache_entry::LAST_NS, 8);
+            let age_ms = now_ms.wrapping_sub(entries.get(at, cache_entry::MERGED_MS, 4) as u32);
+            let kind = entries.get(at, cache_entry::MERGED_AS, 2);
+            let is_over = entries.get(at, cache_entry::TEMPLATE, 2) == cache_entry::OVER;
+            let is_unused = last_ns == 0 && kind & IS_USED == 0;
+            if is_unused {
+                if is_over || age_ms >= UNUSED_MS {
+                    found.unused += u32::from(!is_over);
+                    entries.0.remove(record);
+                }
+                continue;
+            }
+            if kind & IS_USED == 0 {
+                found.used += 1;
+                entries.set(at, cache_entry::MERGED_AS, 2, kind | IS_USED);
+            }
+            let is_idle = last_ns.saturating_add(IDLE_NS) <= now_ns;
+            if is_over || is_idle || age_ms >= MERGED_EACH_MS {
+                entries.merge(at, templates, tables, now_ns);
+            }
+            if is_over || is_idle {
+                entries.0.remove(record);
+            }
+        }
+        self.entries.0.maintain();
+        let entries = &self.entries;
+        self.users.sweep(|at| entries.exists(at));
+        found
+    }
+
+    /// Merges and removes some entries of a generation that packets do not use any more; true when none is
+    /// left.
+    pub fn retire(
+        &mut self,
+        mut budget: usize,
+        templates: &Templates,
+        tables: &mut dyn Tables,
+        now_ns: u64,
+    ) -> bool {
+        while let Some(record) = self.entries.0.step(&mut budget) {
+            let at = self.entries.0.record_ptr(record) as u64;
+            self.entries.merge(at, templates, tables, now_ns);
+            self.entries.0.remove(record);
+        }
+        self.entries.0.is_empty()
+    }
+
+    /// Whether the flow with this key has an entry that its packets may use.
+    pub fn is_live(&self, key: &[u64; KEY_WORDS]) -> bool {
+        self.entries.lookup(key).is_some_and(|at| self.entries.is_live(at))
+    }
+
+    /// Merges up to `most` entries.
+    pub fn merge_all(&mut self, most: usize, templates: &Templates, tables: &mut dyn Tables, now_ns: u64) {
+        let records: Vec<RecordId> = self.entries.0.iter().take(most).collect();
+        for record in records {
+            let at = self.entries.0.record_ptr(record) as u64;
+            self.entries.merge(at, templates, tables, now_ns);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Lists of the lines of mappings that a flow cache holds.
+
+/// Most lines in each of the lists.
+pub(super) const MOST: usize = 8192;
+
+/// What a flow cache has to know about the lines that it holds.
+#[derive(Clone, Default, Debug)]
+pub(super) struct HeldLines {
+    /// Lines of mappings that were removed or changed, until they are taken.
+    pub gone: Vec<u64>,
+    /// How often that list overflowed.
+    pub lost_count: u64,
+    /// Lines whose numbers are wanted.
+    pub asked: Vec<u64>,
+}
+
+impl HeldLines {
+    /// Moves the lines that are gone to a list.
+    pub fn take_gone(&mut self, gone: &mut Vec<u64>) {
+        gone.append(&mut self.gone);
+    }
+
+    /// Moves the lines whose numbers are wanted to a list.
+    pub fn take_asked(&mut self, asked: &mut Vec<u64>) {
+        asked.append(&mut self.asked);
+    }
+}
