@@ -18,6 +18,7 @@
 
 pub mod cache_entry;
 mod code;
+mod counting;
 mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;

@@ -1,12 +1,13 @@
 //! The walk along a packet's path.
 
 use super::code::Code;
+use super::counting::{self, Stored};
 use super::frame::Frame;
 use super::key::Layout;
 use super::model::Template;
 use super::sum::Sums;
-use super::tally::{self, Change, Changing, Merging, Stored, Tally};
-use super::term::{Is, Recorded, Refusal, TermSource, TermUse};
+use super::tally::{self, Merging, Tally};
+use super::term::{Change, Changing, Is, Recorded, Refusal, TermSource, TermUse};
 use ir::analysis::interval::ones;
 use ir::eval::{Buffer, EvalState, Exit, Step};
 use ir::program::{BlockId, Matching};
@@ -186,7 +187,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             return Err(Refusal::Never("it computes with a record"));
         }
         if let (Is::Changing(_), _) | (_, Is::Changing(_)) = (a.is, b.is) {
-            return tally::bin(self.code, op, a, b);
+            return counting::bin(self.code, op, a, b);
         }
         match op {
             BinOp::Add => self.sums.add(self.code, a, b),
@@ -204,7 +205,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         Ok(match inst {
             Inst::Const(number) => TermUse::same(number),
             Inst::Bin(op, a, b) => self.bin(op, self.get(a), self.get(b))?,
-            Inst::Select(c, a, b) => match tally::select(code, get(c), get(a), get(b))? {
+            Inst::Select(c, a, b) => match counting::select(code, get(c), get(a), get(b))? {
                 Some(chosen) => chosen,
                 None => self.sums.select(code, get(c), get(a), get(b))?,
             },
@@ -303,7 +304,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         match lasting {
             Lasting::Moving => return Err(Refusal::Never("it writes a number that packets change")),
             Lasting::Merged(how) => {
-                let tally = match tally::stored(self.code, (at, offset), bytes, how, value)? {
+                let tally = match counting::stored(self.code, (at, offset), bytes, how, value)? {
                     Stored::Nothing => return Ok(()),
                     Stored::Last => None,
                     Stored::Tally(tally) => {

@@ -5,11 +5,9 @@
 //! ten translators of a chain note the same time. The host merges tallies into the records ([`Merging`]).
 
 use super::cache_entry;
-use super::code::Code;
-use super::term::{Is, Recorded, Refusal, TermUse};
 use ir::expr::{self, Expr, now_ns, record};
 use ir::program::Value;
-use ir::{BinOp, Builder, Inst, Merge};
+use ir::{Builder, Merge};
 
 /// What an entry counts for packets that take its template.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -85,110 +83,6 @@ pub struct Merging {
     pub how: Merge,
     /// The tally's offset in the entry, and its bytes.
     pub tally: (u16, u8),
-}
-
-/// What becomes of a record's number before it is stored there again.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Change {
-    Nothing,
-    /// One more.
-    Counted,
-    /// One more, but at most this.
-    CountedTo(u8),
-    /// With further bits.
-    Bits(Value),
-    /// The present time, if a value is not 0, or is 0.
-    NowIf(Value, bool),
-}
-
-/// A number of a record, by the record's index in the list of those found, and what becomes of it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Changing {
-    pub record: u32,
-    pub offset: u16,
-    pub change: Change,
-}
-
-const NEVER: Refusal = Refusal::Never("it hangs on a number that packets change");
-
-impl Changing {
-    fn with(self, change: Change) -> Is {
-        Is::Changing(Changing { change, ..self })
-    }
-}
-
-/// Arithmetic with a changing number: only what a tally can count.
-pub(super) fn bin(code: &mut Code, op: BinOp, a: TermUse, b: TermUse) -> Recorded<TermUse> {
-    let (changing, other) = match (a.is, b.is) {
-        (Is::Changing(_), Is::Changing(_)) => return Err(NEVER),
-        (Is::Changing(changing), _) => (changing, b),
-        (_, Is::Changing(changing)) => (changing, a),
-        _ => return code.bin(op, a, b),
-    };
-    let is = match (op, changing.change) {
-        (BinOp::Add, Change::Nothing) if other.is_same(1) => changing.with(Change::Counted),
-        (BinOp::Min, Change::Counted) if other.is == Is::Same => {
-            changing.with(Change::CountedTo(u8::try_from(other.number).map_err(|_| NEVER)?))
-        }
-        (BinOp::Or, Change::Nothing) => changing.with(Change::Bits(code.value(other)?)),
-        _ => return Err(NEVER),
-    };
-    Ok(TermUse { number: op.apply(a.number, b.number), is, bits: 64 })
-}
-
-/// A choice between a changing number and the present time; `None` if it is another.
-pub(super) fn select(code: &Code, c: TermUse, a: TermUse, b: TermUse) -> Recorded<Option<TermUse>> {
-    let (changing, time, is_set) = match (a.is, b.is) {
-        (Is::Changing(changing), _) => (changing, b, false),
-        (_, Is::Changing(changing)) => (changing, a, true),
-        _ => return Ok(None),
-    };
-    let number = if c.number != 0 { a.number } else { b.number };
-    let Some(value) = code.steady(c)?.on_packet() else {
-        return Ok(Some(if c.number != 0 { a } else { b }));
-    };
-    match (changing.change, is_now(code, time)) {
-        (Change::Nothing, true) => {
-            Ok(Some(TermUse { number, is: changing.with(Change::NowIf(value, is_set)), bits: 64 }))
-        }
-        _ => Err(NEVER),
-    }
-}
-
-fn is_now(code: &Code, seen: TermUse) -> bool {
-    seen.on_packet().is_some_and(|value| code.inst(value) == Inst::Now)
-}
-
-/// A number that is stored into a record's changing number.
-pub(super) enum Stored {
-    /// It stays.
-    Nothing,
-    /// The entry's time of its last packet is merged into it.
-    Last,
-    /// A tally is merged into it.
-    Tally(Tally),
-}
-
-/// What a tally has to count for a store.
-pub(super) fn stored(code: &Code, to: (u32, u16), bytes: u8, how: Merge, value: TermUse) -> Recorded<Stored> {
-    let own = match value.is {
-        Is::Changing(changing) if (changing.record, changing.offset) == to => changing.change,
-        _ if how == Merge::Max && bytes == 8 && is_now(code, value) => return Ok(Stored::Last),
-        _ => return Err(NEVER),
-    };
-    match (how, own) {
-        (_, Change::Nothing) => Ok(Stored::Nothing),
-        (Merge::Max, Change::NowIf(value, is_set)) if bytes == 8 => {
-            Ok(Stored::Tally(Tally::LastIf(value, is_set)))
-        }
-        (Merge::Or, Change::Bits(value)) if bytes == 1 && code.bits(value) <= 8 => {
-            Ok(Stored::Tally(Tally::Bits(value)))
-        }
-        (Merge::SumTo(most), Change::CountedTo(same)) if bytes == 1 && most == same => {
-            Ok(Stored::Tally(Tally::Packets(most)))
-        }
-        _ => Err(NEVER),
-    }
 }
 
 /// Where an entry has the time of its last packet.

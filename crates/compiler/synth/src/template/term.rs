@@ -1,6 +1,5 @@
 //! Numbers on a packet's path, the inputs that they depend on, and why a path is refused.
 
-use super::tally::Changing;
 use ir::program::Value;
 use packet::field::Field;
 
@@ -20,6 +19,28 @@ pub enum Refusal {
 
 /// A result of recording, or why the path is refused.
 pub(super) type Recorded<T> = Result<T, Refusal>;
+
+/// What becomes of a record's number before it is stored there again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Change {
+    Nothing,
+    /// One more.
+    Counted,
+    /// One more, but at most this.
+    CountedTo(u8),
+    /// With further bits.
+    Bits(Value),
+    /// The present time, if a value is not 0, or is 0.
+    NowIf(Value, bool),
+}
+
+/// A number of a record, by the record's index in the list of those found, and what becomes of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Changing {
+    pub record: u32,
+    pub offset: u16,
+    pub change: Change,
+}
 
 /// The input that a number depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
