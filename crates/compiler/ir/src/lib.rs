@@ -33,5 +33,7 @@ pub use expr::Expr;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::{RandomStart, Records, fuzz_text};
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
-pub use table::{CacheValidity, Created, Lasting, MERGED_WITHIN_NS, Merge, Table, TableSize, Tables};
+pub use table::{
+    CacheValidity, Created, HeldRecord, Holder, Lasting, MERGED_WITHIN_NS, Merge, Table, TableSize, Tables,
+};
 pub use verified::Verified;

@@ -64,6 +64,24 @@ impl Merge {
     }
 }
 
+/// What of a cache uses a record.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Holder {
+    /// The number of an entry, below 2^24; 0 for none. It may have been given to another entry since.
+    pub entry: u32,
+    /// Whether other entries use the record, too; the cache knows which.
+    pub is_shared: bool,
+}
+
+/// A record that a cache uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldRecord {
+    /// Its handle.
+    pub record: u64,
+    /// What uses it.
+    pub holder: Holder,
+}
+
 /// The memory of a small table of IPv4 prefixes, for machine code that walks it packet by packet.
 ///
 /// All are addresses. `root`, `entries` and `above` are those of `table::lpm::Layout4`. A value in them is
@@ -190,19 +208,25 @@ pub unsafe trait Table: Send {
     /// Announces that a cache uses this record, and counts a part of its [`Lasting::Merged`] numbers itself.
     /// The cache merges it within [`MERGED_WITHIN_NS`]. When the record goes, [`Table::take_gone`] returns it.
     /// Before the table decides by such a number that the record goes, it asks for the cache's part
-    /// ([`Table::take_asked`]).
-    fn hold(&mut self, record: u64) {
+    /// ([`Table::take_asked`]), which comes in the same tick or never.
+    fn hold(&mut self, record: u64, by: Holder) {
+        let _ = (record, by);
+    }
+
+    /// Who holds a record.
+    fn holder(&self, record: u64) -> Holder {
         let _ = record;
+        Holder::default()
     }
 
     /// Appends the held records that were removed or changed since the last call.
-    fn take_gone(&mut self, gone: &mut Vec<u64>) {
+    fn take_gone(&mut self, gone: &mut Vec<HeldRecord>) {
         let _ = gone;
     }
 
     /// Appends the held records whose numbers the table asks for. The cache merges its parts into them by
     /// [`Table::record_store`], and then answers each by [`Table::settle`].
-    fn take_asked(&mut self, asked: &mut Vec<u64>) {
+    fn take_asked(&mut self, asked: &mut Vec<HeldRecord>) {
         let _ = asked;
     }
 

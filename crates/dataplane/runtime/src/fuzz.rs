@@ -359,10 +359,20 @@ fn handlers(outcome: &mut Outcome) -> Vec<(String, Result<String, String>)> {
         names.extend(handlers.into_iter().flatten().map(|handler| format!("{}.{}", node.name, handler.name)));
     }
     let value = |name: String| {
-        let value = outcome.read(&name);
+        // Mappings that expire in the same tick go in another order where a flow cache holds some, and so the
+        // next ones get other places in the table.
+        let is_list = name.ends_with("table") || name.ends_with("mappings");
+        let value = outcome.read(&name).map(|value| if is_list { sorted(&value) } else { value });
         (name, value)
     };
     names.into_iter().map(value).collect()
+}
+
+/// The lines of a value in their order.
+fn sorted(value: &str) -> String {
+    let mut lines: Vec<&str> = value.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
 }
 
 /// Runs a chain that its scripts change while packets of a few flows are repeated. Returns the values of its
@@ -381,14 +391,7 @@ pub(crate) fn run_changing(
     // One second for two passes.
     let setup = Setup { text: text.into(), frames, burst: 5, step_ns: 80_000_000 };
     let (seen, hits) = run(&setup, fused, evaluator, cache).expect("frames");
-    // A full table evicts by counts that may not be merged yet, and so the place of the next mapping differs.
-    let sorted = |value: &str| {
-        let mut lines: Vec<&str> = value.lines().collect();
-        lines.sort_unstable();
-        lines.join("\n")
-    };
-    let handlers =
-        seen.handlers.iter().map(|(name, value)| format!("{name} {:?}", value.as_deref().map(sorted)));
+    let handlers = seen.handlers.iter().map(|(name, value)| format!("{name} {value:?}"));
     (handlers.chain(seen.counters.iter().map(|book| format!("{book:?}"))).collect(), hits)
 }
 

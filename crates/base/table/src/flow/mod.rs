@@ -183,6 +183,11 @@ impl<const W: usize> FlowTable<W> {
         self.records.record_of_line(line).filter(|&record| self.records.is_live(record))
     }
 
+    /// The record in use with a number, see [`RecordId::number`].
+    pub fn record_numbered(&self, number: u32) -> Option<RecordId> {
+        (number > 0 && number <= self.records.touched).then(|| self.records.live_at(number)).flatten()
+    }
+
     /// Whether the record is in use.
     pub fn is_live(&self, record: RecordId) -> bool {
         self.records.is_live(record)

@@ -22,8 +22,8 @@ struct Writer {
 /// A program that looks up the entry of a packet's flow and runs its template. Packets without an entry, or
 /// whose guards fail, leave unchanged by the slow path after those of `whole`: they run through that program.
 /// `layouts` has one layout for each entry point, `None` if all its packets are to run through the whole
-/// program. Templates are identified by their index in the list, and belong to an entry point. Entries note
-/// times that are up to `grain_ns` old, so that few packets write to their entry.
+/// program. Templates are identified by their index in the list, and belong to an entry point. The time
+/// of the last packet in an entry is up to `grain_ns` old, so that few packets write to their entry.
 ///
 /// # Errors
 /// When it breaks the IR's invariants: a bug.
@@ -107,7 +107,7 @@ impl Writer {
             let is_recent = now_ns().at_most(record(rec, cache_entry::LAST_NS, 8) + *grain_ns);
             let is_settled = tallies
                 .iter()
-                .map(|(one, at)| tally(one).is_settled(rec, *at, *grain_ns))
+                .map(|(one, at)| tally(one).is_settled(rec, *at))
                 .fold(is_recent, |all, one| all & one);
             let is_settled = f.eval(is_settled);
             f.end(Term::Branch(is_settled, taken, late));

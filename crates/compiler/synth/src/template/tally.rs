@@ -43,11 +43,12 @@ impl Tally {
         if let Tally::LastIf(..) = self { 8 } else { 1 }
     }
 
-    /// 1 while a packet need not change it, as an expression. A time may be `grain_ns` old.
-    pub(super) fn is_settled(self, entry: Value, at: u16, grain_ns: u64) -> Expr {
+    /// 1 while a packet need not change it, as an expression.
+    pub(super) fn is_settled(self, entry: Value, at: u16) -> Expr {
         match self {
             Tally::LastIf(value, is_set) => {
-                let is_recent = now_ns().at_most(record(entry, at, 8) + grain_ns);
+                // Which came first is looked at: the payload or the other way's RST.
+                let is_recent = now_ns().at_most(record(entry, at, 8));
                 let is_other = if is_set { value.equals(0) } else { value.differs(0) };
                 is_other | is_recent
             }

@@ -14,7 +14,7 @@ use super::entries::Generation;
 use super::first_packet::FirstPacket;
 use codegen::{CodegenError, Engine, SlotBuffer};
 use ir::eval::{Buffer, EvalState};
-use ir::{Tables, Term, Verified};
+use ir::{HeldRecord, Tables, Term, Verified};
 use serde::{Deserialize, Serialize};
 use shm::Packet;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ const MOST_FIRST: usize = 64;
 /// So many entries tell whether flows use what their first packet made.
 const ENOUGH: u32 = 64;
 /// Milliseconds without entries for first packets, after most were not used: at first, and at most.
-const PAUSE: (u32, u32) = (1000, 64_000);
+const PAUSE: (u32, u32) = (2000, 64_000);
 
 /// The program of the templates, compiled.
 struct CacheProgram {
@@ -127,7 +127,11 @@ impl FirstEntries {
     /// Notes what became of entries in a millisecond. If most of them were not used, there are none for a
     /// while, and each time for twice as long.
     fn tick(&mut self, used: u32, unused: u32) {
-        self.left_ms = self.left_ms.saturating_sub(1);
+        if self.left_ms > 0 {
+            // These are entries from before, or of flows that came back.
+            self.left_ms -= 1;
+            return;
+        }
         self.used += used;
         self.unused += unused;
         if self.used + self.unused < ENOUGH {
@@ -157,9 +161,12 @@ pub struct Cache {
     /// Entries that were all invalidated at once, until they are merged.
     retired: Option<Generation>,
     /// Records that are gone, or that are asked for; kept for its allocation.
-    noted: Vec<u64>,
+    noted: Vec<HeldRecord>,
     entry_bytes: usize,
+    /// What tables counted: changes that invalidate all entries, and lists of records that are gone which they
+    /// lost.
     changes: u64,
+    lost_lists: u64,
     /// First packets of flows that are about to run through the whole program.
     first: Vec<FirstPacket>,
     first_entries: FirstEntries,
@@ -190,6 +197,7 @@ impl Cache {
             noted: vec![],
             entry_bytes: 64,
             changes: 0,
+            lost_lists: 0,
             first: Vec::with_capacity(MOST_FIRST),
             first_entries: FirstEntries::default(),
             left: TRYING,
@@ -224,35 +232,45 @@ impl Cache {
 
     /// Invalidates the entries that use a record which a table removed or changed, or all entries if the table
     /// does not report the record. Comes before every use and every merging of entries.
-    pub(crate) fn heed(&mut self, tables: &mut dyn Tables) {
+    pub(crate) fn heed(&mut self, tables: &mut dyn Tables, now_ns: u64) {
         if self.entries.is_none() && self.retired.is_none() {
             return;
         }
-        let mut changes = 0u64;
+        let (mut changes, mut lost_lists, mut is_complete) = (0u64, 0u64, true);
         for number in 0..self.whole.tables.len() {
-            let Some(table) = tables.table(number) else { continue };
+            let Some(table) = tables.table(number) else {
+                // The element's slow path runs, and its packets come here.
+                is_complete = false;
+                continue;
+            };
             let Some(validity) = table.cache_validity() else { continue };
-            changes = changes.wrapping_add(validity.changes);
+            let count = if validity.gone.is_some() { &mut lost_lists } else { &mut changes };
+            *count = count.wrapping_add(validity.changes);
             if validity.gone.is_some_and(|gone| gone > 0) {
                 table.take_gone(&mut self.noted);
             }
         }
-        let mut is_cleared = changes != std::mem::replace(&mut self.changes, changes);
+        let (mut is_cleared, mut is_lost) = (false, false);
+        if is_complete {
+            is_cleared = changes != std::mem::replace(&mut self.changes, changes);
+            is_lost = lost_lists != std::mem::replace(&mut self.lost_lists, lost_lists);
+        }
         for record in self.noted.drain(..) {
             for generation in [&mut self.entries, &mut self.retired].into_iter().flatten() {
                 match generation.end_users(record, &self.templates) {
                     Some(ended) => self.counts.ended += ended,
-                    // Entries that the index does not know may use it, and must not be merged into it.
-                    None => {
-                        is_cleared = true;
-                        let empty = Generation::new(self.entry_bytes).ok();
-                        drop_aside(empty.map(|empty| std::mem::replace(generation, empty)));
-                    }
+                    None => is_lost = true,
                 }
             }
         }
+        if is_lost {
+            // Entries that nobody knows may use the record, and must not be merged into it.
+            self.counts.cleared += 1;
+            drop_aside(self.retired.take());
+            drop_aside(std::mem::replace(&mut self.entries, Generation::new(self.entry_bytes).ok()));
+        }
         if is_cleared {
-            self.clear();
+            self.clear(tables, now_ns);
         }
     }
 
@@ -261,7 +279,7 @@ impl Cache {
         if self.entries.is_none() && self.retired.is_none() {
             return;
         }
-        self.heed(tables);
+        self.heed(tables, now_ns);
         for number in 0..self.whole.tables.len() {
             let Some(table) = tables.table(number) else { continue };
             table.take_asked(&mut self.noted);
@@ -276,13 +294,10 @@ impl Cache {
             };
             let is_held: Vec<bool> = asked
                 .iter()
-                .map(|record| {
-                    merge(&mut self.retired, *record);
-                    merge(&mut self.entries, *record)
-                })
+                .map(|record| merge(&mut self.retired, *record) | merge(&mut self.entries, *record))
                 .collect();
             if let Some(table) = tables.table(number) {
-                asked.iter().zip(is_held).for_each(|(record, is_held)| table.settle(*record, is_held));
+                asked.iter().zip(is_held).for_each(|(record, is_held)| table.settle(record.record, is_held));
             }
             self.noted = asked;
             self.noted.clear();
@@ -292,21 +307,31 @@ impl Cache {
     /// Merges what entries counted: before somebody reads the tables, or the cache ends. With more flows than
     /// [`MANY`], what the others counted stays in them.
     pub(crate) fn merge(&mut self, tables: &mut dyn Tables, now_ns: u64) {
-        self.heed(tables);
+        self.heed(tables, now_ns);
         for generation in [&mut self.retired, &mut self.entries].into_iter().flatten() {
             generation.merge_all(MANY, &self.templates, tables, now_ns);
         }
     }
 
+    /// Ends the cache, on a thread outside the packet path.
+    pub(crate) fn end(mut self) {
+        drop_aside(self.retired.take());
+        drop_aside(self.entries.take());
+    }
+
     /// Invalidates all entries.
-    pub(crate) fn clear(&mut self) {
-        let Some(old) = self.entries.take_if(|entries| !entries.entries.0.is_empty()) else { return };
+    fn clear(&mut self, tables: &mut dyn Tables, now_ns: u64) {
+        let Some(entries) = self.entries.as_mut().filter(|it| !it.entries.0.is_empty()) else { return };
         self.counts.cleared += 1;
+        if entries.entries.0.len() <= FEW {
+            entries.merge_all(FEW, &self.templates, tables, now_ns);
+            return entries.entries.0.clear();
+        }
+        let old = self.entries.take();
         self.entries = Generation::new(self.entry_bytes).ok();
         // Merging a large table takes longer than packets may wait. If two are cleared in a short time, the
         // counts of the first are lost.
-        let lost = self.retired.replace(old);
-        drop_aside(lost);
+        drop_aside(std::mem::replace(&mut self.retired, old));
     }
 
     /// The templates' program and its table; `None` until both exist.
@@ -425,7 +450,7 @@ impl Cache {
                 self.learnt += 1;
                 if bytes > self.entry_bytes {
                     self.entry_bytes = bytes.next_multiple_of(64);
-                    self.clear();
+                    self.clear(state.tables, state.now_ns);
                     (self.entries, self.program) = (None, None);
                 }
                 if self.how == FlowCache::Eager {
@@ -439,6 +464,12 @@ impl Cache {
             return;
         }
         let Some(entries) = &mut self.entries else { return };
+        if let Some(retired) = &mut self.retired {
+            // Their records note the new entry in its place.
+            for (line, table) in lines.iter().zip(&self.templates[number].1.lines) {
+                retired.release(*line, (*table).into(), &self.templates, state.tables, state.now_ns);
+            }
+        }
         // If the table is full, the flow stays in the whole program.
         let parts = (&lines[..], &numbers[..]);
         let is_new = entries.insert(key, number, parts, &self.templates, state.tables, state.now_ns);
@@ -457,7 +488,7 @@ impl Cache {
             (self.has_followed, self.learnt, self.waited) = (false, 0, 0);
         }
         self.follow_templates();
-        self.heed(tables);
+        self.heed(tables, now_ns);
         if let Some(entries) = &mut self.entries {
             let found = entries.walk(LOOKED_AT, &self.templates, tables, now_ns);
             self.first_entries.tick(found.used, found.unused);

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::users::{Ending, Users};
-use ir::{Created, Merge, Table, Tables};
+use ir::{Created, HeldRecord, Merge, Table, Tables};
 use std::hash::{BuildHasher, RandomState};
 use synth::template::{KEY_WORDS, Template, cache_entry};
 use table::TableError;
@@ -15,7 +15,7 @@ use table::flow::{FlowConfig, FlowTable, RecordId};
 /// The most flows with an entry.
 const CAPACITY: u32 = 1 << 20;
 /// An entry whose counts are this old is merged, in milliseconds.
-const MERGED_EACH_MS: u32 = 250;
+const MERGED_EACH_MS: u32 = 1000;
 /// An entry that no packet uses any more is removed after this time, and one that no packet ever used.
 const IDLE_NS: u64 = 4_000_000_000;
 const UNUSED_MS: u32 = 1000;
@@ -72,8 +72,21 @@ impl Entries {
         templates.get(number as usize).map(|(_, template)| template)
     }
 
-    /// Adds an entry's counts to its records.
+    /// The address of the entry with a number, if it uses a record.
+    fn uses(&self, number: u32, line: u64, templates: &Templates) -> Option<u64> {
+        let at = self.0.record_ptr(self.0.record_numbered(number)?) as u64;
+        let template = self.template(at, templates)?;
+        Entries::lines(template).any(|place| self.get(at, place, 8) == line).then_some(at)
+    }
+
+    /// Adds an entry's counts to its records, if it counted since the last time.
     fn merge(&mut self, at: u64, templates: &Templates, tables: &mut dyn Tables, now_ns: u64) {
+        let merged_ms = self.get(at, cache_entry::MERGED_MS, 4) as u32;
+        let last_ns = self.get(at, cache_entry::LAST_NS, 8);
+        // Whatever an entry counts, it notes the time, too.
+        if last_ns == 0 || (in_ms(last_ns).wrapping_sub(merged_ms) as i32) < 0 {
+            return;
+        }
         self.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(now_ns)));
         let Some(template) = self.template(at, templates) else { return };
         for merging in &template.merges {
@@ -178,7 +191,9 @@ impl Generation {
         let at = self.entries.0.record_ptr(record) as u64;
         if !is_new {
             self.entries.merge(at, templates, tables, now_ns);
-            (0..self.entries.0.record_bytes()).for_each(|byte| self.entries.0.store(at, byte, 1, 0));
+            (0..self.entries.0.record_bytes())
+                .step_by(8)
+                .for_each(|word| self.entries.0.store(at, word, 8, 0));
         }
         let entries = &mut self.entries;
         entries.set(at, cache_entry::TEMPLATE, 2, cache_entry::OVER);
@@ -187,58 +202,78 @@ impl Generation {
         for ((offset, bytes), value) in template.params.iter().zip(numbers) {
             entries.set(at, *offset, *bytes, *value);
         }
+        let mut is_noted = true;
         for ((place, table), line) in Entries::lines(template).zip(&template.lines).zip(lines) {
             entries.set(at, place, 8, *line);
-            if !self.users.add(*line, at, |at| entries.exists(at)) {
-                entries.0.remove(record);
-                return false;
+            let Some(table) = tables.table(usize::from(*table)) else { continue };
+            let mut holder = table.holder(*line);
+            if entries.uses(holder.entry, *line, templates).is_none_or(|other| other == at) {
+                holder.entry = record.number();
+            } else {
+                holder.is_shared = true;
+                is_noted &= self.users.add(*line, at, |at| entries.exists(at));
             }
-            if let Some(table) = tables.table(usize::from(*table)) {
-                table.hold(*line);
-            }
+            table.hold(*line, holder);
         }
-        entries.set(at, cache_entry::TEMPLATE, 2, number as u64);
-        true
+        if is_noted {
+            entries.set(at, cache_entry::TEMPLATE, 2, number as u64);
+        }
+        is_noted
+    }
+
+    /// Passes the entries that use a record to `each`, as many as are known; false if there are more.
+    fn each_user(
+        &mut self,
+        held: HeldRecord,
+        templates: &Templates,
+        each: &mut dyn FnMut(&mut Entries, u64),
+    ) -> bool {
+        let Generation { entries, users } = self;
+        if let Some(at) = entries.uses(held.holder.entry, held.record, templates) {
+            each(entries, at);
+        }
+        !held.holder.is_shared
+            || users.each(held.record, |at| {
+                if entries.exists(at) {
+                    each(entries, at);
+                }
+            }) == Ending::Answer
     }
 
     /// Ends the entries that use a record which is gone, and returns how many; `None` if there are more of
     /// them than the index knows.
-    pub fn end_users(&mut self, record: u64, templates: &Templates) -> Option<u64> {
-        let Generation { entries, users } = self;
+    pub fn end_users(&mut self, gone: HeldRecord, templates: &Templates) -> Option<u64> {
         let mut ended = 0;
-        let ending = users.take(record, |at| {
-            if !entries.exists(at) {
-                return;
-            }
+        let are_all = self.each_user(gone, templates, &mut |entries, at| {
             ended += u64::from(entries.is_live(at));
             entries.set(at, cache_entry::TEMPLATE, 2, cache_entry::OVER);
             let Some(template) = entries.template(at, templates) else { return };
             for place in Entries::lines(template) {
-                if entries.get(at, place, 8) == record {
+                if entries.get(at, place, 8) == gone.record {
                     entries.set(at, place, 8, 0);
                 }
             }
         });
-        (ending == Ending::Answer).then_some(ended)
+        if gone.holder.is_shared {
+            self.users.forget(gone.record);
+        }
+        are_all.then_some(ended)
     }
 
-    /// Merges the entries that use a record; whether packets may still use one of them.
+    /// Merges the entries that use a record; whether there are any.
     pub fn merge_users(
         &mut self,
-        record: u64,
+        asked: HeldRecord,
         templates: &Templates,
         tables: &mut dyn Tables,
         now_ns: u64,
     ) -> bool {
-        let Generation { entries, users } = self;
-        let mut is_live = false;
-        users.each(record, |at| {
-            if entries.exists(at) {
-                is_live |= entries.is_live(at);
-                entries.merge(at, templates, tables, now_ns);
-            }
+        let mut has_some = false;
+        let are_all = self.each_user(asked, templates, &mut |entries, at| {
+            has_some = true;
+            entries.merge(at, templates, tables, now_ns);
         });
-        is_live
+        has_some || !are_all
     }
 
     /// Looks at some entries: merges what was counted for a while, and removes those that are over or idle.
@@ -299,6 +334,22 @@ impl Generation {
             self.entries.0.remove(record);
         }
         self.entries.0.is_empty()
+    }
+
+    /// Merges and removes the entry that a record notes.
+    pub fn release(
+        &mut self,
+        line: u64,
+        table: usize,
+        templates: &Templates,
+        tables: &mut dyn Tables,
+        now_ns: u64,
+    ) {
+        let holder = tables.table(table).map(|table| table.holder(line)).unwrap_or_default();
+        if let Some(at) = self.entries.uses(holder.entry, line, templates) {
+            self.entries.merge(at, templates, tables, now_ns);
+            self.entries.0.record_at(at).map(|record| self.entries.0.remove(record));
+        }
     }
 
     /// Whether the flow with this key has an entry that its packets may use.

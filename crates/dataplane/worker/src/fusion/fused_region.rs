@@ -198,8 +198,7 @@ impl FusedRegion {
         if let Some(mut cache) = self.cache.take() {
             cache.merge(&mut self.tables(nodes), now_ns);
             self.before.add(CacheCounts { flows: 0, templates: 0, ..cache.counts() });
-            // Clears a large table on a thread outside the packet path.
-            cache.clear();
+            cache.end();
         }
     }
 

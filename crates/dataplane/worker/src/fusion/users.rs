@@ -1,7 +1,7 @@
-//! The reverse index of a flow cache: the entries that use each table record.
+//! The reverse index of a flow cache: the entries that use a table record which several use.
 //!
-//! It has only the records of tables that report removals. A mapping is used by one or two entries as a rule; a
-//! mapping of addresses by all flows of a host. A record with more entries than fit is marked; its removal
+//! A table knows the entry that uses a record ([`ir::Holder`]). The index has only the records that further
+//! entries use: a mapping of addresses is used by all flows of a host. A record with more entries than fit is marked; its removal
 //! invalidates all entries. Every operation is short: the table grows by small steps, and stale index records
 //! are removed a few at a time.
 
@@ -97,24 +97,20 @@ impl Users {
     }
 
     /// Passes the entries of a record to `each`, as many as the index knows.
-    pub(super) fn each(&self, record: u64, mut each: impl FnMut(u64)) {
-        let Some(notes) = &self.0 else { return };
-        for page in pages(notes, record) {
-            listed(notes, page).for_each(&mut each);
-        }
-    }
-
-    /// Removes the entries of a removed record and passes each of them to `each`.
-    pub(super) fn take(&mut self, record: u64, each: impl FnMut(u64)) -> Ending {
-        self.each(record, each);
-        let Some(notes) = &mut self.0 else { return Ending::Answer };
+    pub(super) fn each(&self, record: u64, each: impl FnMut(u64)) -> Ending {
+        let Some(notes) = &self.0 else { return Ending::Answer };
+        pages(notes, record).flat_map(|page| listed(notes, page)).for_each(each);
         let first = notes.find_address(&[record, 0]);
         let is_marked = first != 0 && notes.load(first, 0, 8) == MARKED;
-        Self::forget(notes, record);
         if is_marked { Ending::All } else { Ending::Answer }
     }
 
-    fn forget(notes: &mut FlowTable<2>, record: u64) {
+    /// Removes a record.
+    pub(super) fn forget(&mut self, record: u64) {
+        self.0.iter_mut().for_each(|notes| Self::remove(notes, record));
+    }
+
+    fn remove(notes: &mut FlowTable<2>, record: u64) {
         // The first says how many there are: it goes last.
         for page in (0..pages(notes, record).count() as u64).rev() {
             if let Some(page) = notes.find(&[record, page]) {
@@ -135,7 +131,7 @@ impl Users {
             let is_marked = notes.load(at, 0, 8) == MARKED;
             let is_used = pages(notes, record).any(|page| listed(notes, page).any(&exists));
             if !is_marked && !is_used {
-                Self::forget(notes, record);
+                Self::remove(notes, record);
             }
         }
         notes.maintain();
@@ -148,7 +144,8 @@ mod tests {
 
     fn taken(users: &mut Users, record: u64) -> (Vec<u64>, Ending) {
         let mut all = vec![];
-        let ending = users.take(record, |entry| all.push(entry));
+        let ending = users.each(record, |entry| all.push(entry));
+        users.forget(record);
         (all, ending)
     }
 

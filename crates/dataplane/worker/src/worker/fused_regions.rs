@@ -64,7 +64,7 @@ impl Worker {
     ) -> Option<usize> {
         let region = &self.regions[entry.region];
         let mut tables = region.tables(&mut self.nodes);
-        cache.heed(&mut tables);
+        cache.heed(&mut tables, self.now_ns);
         let place = region.cells.clone();
         let cells = &mut self.cells[place.clone()];
         let Some((engine, entries)) = cache.program() else {

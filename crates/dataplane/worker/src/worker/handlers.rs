@@ -8,6 +8,9 @@ use element::HandlerAccess;
 use ir::Tables;
 use std::sync::Arc;
 
+/// Handlers of every node, which look at no table.
+const OWN_HANDLERS: [&str; 5] = ["name", "class", "config", "drops", "handlers"];
+
 impl Worker {
     pub(crate) fn answer_requests(&mut self) {
         let mailbox = Arc::clone(&self.mailbox);
@@ -69,19 +72,21 @@ impl Worker {
         }
     }
 
-    /// Whether a node has a table with records whose numbers a flow cache counts in part.
-    fn has_merged_numbers(&mut self, node: usize) -> bool {
-        let Some(this) = self.nodes.get_mut(node) else { return false };
+    /// Merges what flow caches counted for the tables of a node, before a handler uses them.
+    fn merge_counts_of(&mut self, node: usize) {
+        let Some(this) = self.nodes.get_mut(node) else { return };
         let tables = this.lowered.as_ref().map_or(0, |lowered| lowered.program.tables.len());
-        let Some(element) = &mut this.element else { return false };
-        let reports = |table: &mut dyn ir::Table| table.cache_validity().is_some_and(|it| it.gone.is_some());
-        (0..tables).any(|table| element.table(table).is_some_and(reports))
+        let Some(element) = &mut this.element else { return };
+        let is_held = |table: &mut dyn ir::Table| table.cache_validity().is_some_and(|it| it.gone.is_some());
+        if (0..tables).any(|table| element.table(table).is_some_and(is_held)) {
+            self.merge_caches(|region| region.parts.contains(&node));
+        }
     }
 
     /// Reads a handler of a node of this worker.
     pub fn read_here(&mut self, node: usize, handler: &str) -> Result<String, String> {
-        if self.has_merged_numbers(node) {
-            self.merge_caches(|region| region.parts.contains(&node));
+        if !OWN_HANDLERS.contains(&handler) {
+            self.merge_counts_of(node);
         }
         let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
         let handlers = this.element.as_mut().map(|element| element.handlers()).unwrap_or_default();
@@ -123,6 +128,7 @@ impl Worker {
             drop(self.replace_here(node, by));
             return Ok(());
         }
+        self.merge_counts_of(node);
         let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
         let element = this.element.as_mut().ok_or("an element cannot write its own handlers")?;
         let written = element.handlers().write(handler, value, &mut self.cells[this.cells.clone()]);

@@ -68,10 +68,10 @@ impl Worker {
             self.activity.busy_ns.store(busy, Ordering::Relaxed);
         }
         self.settle_counters();
-        self.merge_caches(|_| true);
         // Before elements process what they hold in `stop`. Packets that arrive later are dropped
         // (`drop_handed`).
         self.take_handed(false);
+        self.merge_caches(|_| true);
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.stop(work));
         }

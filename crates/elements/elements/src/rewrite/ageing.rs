@@ -84,6 +84,8 @@ impl Mappings {
         let now_ns = self.now_ns;
         let since_ns = now_ns - self.reaper.last_ns.unwrap_or(now_ns).min(now_ns);
         self.reaper.last_ns = Some(now_ns);
+        // What nobody took in the last tick has no cache any more.
+        self.held.asked.clear();
         if self.settings.reap_interval_ns == 0 || self.flows.is_empty() {
             self.reaper.credit = 0;
             return;
@@ -124,7 +126,7 @@ impl Mappings {
     fn may_go(&self, record: RecordId) -> Option<u64> {
         let age = self.age(record);
         // What a flow cache counted is merged late; only a guarantee must be kept all the same.
-        let is_late = age.guaranteed_ns > age.last_ns && self.held_bits(record) != 0;
+        let is_late = age.guaranteed_ns > age.last_ns && self.is_held(record);
         let late_ns = if is_late { MERGED_WITHIN_NS } else { 0 };
         let may = age.guaranteed_ns.saturating_add(late_ns) <= self.now_ns && !self.is_condemned(record);
         may.then_some(age.due_ns)

@@ -9,7 +9,7 @@ use super::flow::{Kind, LINE_BYTES, at};
 use super::held_lines::MOST;
 use super::mappings::Mappings;
 use super::program::STREAMING_PACKETS;
-use ir::{CacheValidity, Lasting, Merge};
+use ir::{CacheValidity, HeldRecord, Holder, Lasting, Merge};
 use packet::view::protocol;
 use table::flow::RecordId;
 
@@ -29,40 +29,58 @@ impl Mappings {
             at::SEEN if is_tcp() => Lasting::Merged(Merge::Or),
             at::SEEN => Lasting::Merged(Merge::SumTo(STREAMING_PACKETS)),
             // A FIN or RST is never missed: only packets without it have entries.
-            at::FIN_NS | at::RST_NS | at::CONDEMNED | at::HELD => Lasting::Moving,
+            at::FIN_NS | at::RST_NS | at::CONDEMNED.. => Lasting::Moving,
             _ => Lasting::Fixed,
         }
     }
 
-    /// The mapping of a line, and the line's bit among those that are held.
-    fn held_bit(&self, line: u64) -> Option<(RecordId, u64)> {
+    /// The mapping of a line, and which of its lines it is.
+    fn place_of(&self, line: u64) -> Option<(RecordId, u16)> {
         let record = self.flows.record_at(line)?;
         let [first, _] = self.lines(record);
-        Some((record, 1 << ((line - first) / LINE_BYTES as u64)))
+        Some((record, ((line - first) / LINE_BYTES as u64) as u16))
     }
 
-    fn set_held(&mut self, record: RecordId, held: u64) {
+    fn held(&self, record: RecordId, offset: u16, bytes: u8) -> u64 {
         let [_, second] = self.lines(record);
-        self.flows.store(second, usize::from(at::HELD), 1, held);
+        self.flows.load(second, usize::from(offset), bytes)
     }
 
-    /// The bits of a mapping's lines that are held.
-    pub(super) fn held_bits(&self, record: RecordId) -> u64 {
+    fn set_held(&mut self, record: RecordId, offset: u16, bytes: u8, value: u64) {
         let [_, second] = self.lines(record);
-        self.flows.load(second, usize::from(at::HELD), 1)
+        self.flows.store(second, usize::from(offset), bytes, value);
     }
 
-    /// Marks a line as held.
-    pub(super) fn hold_line(&mut self, line: u64) {
-        if let Some((record, bit)) = self.held_bit(line) {
-            self.set_held(record, self.held_bits(record) | bit);
-        }
+    /// What of a flow cache uses a line of a mapping.
+    fn holder_at(&self, record: RecordId, number: u16) -> Holder {
+        let entry = self.held(record, at::HOLDERS + 3 * number, 3) as u32;
+        Holder { entry, is_shared: self.held(record, at::HELD, 1) >> number & 1 != 0 }
+    }
+
+    /// What of a flow cache uses a line.
+    pub(super) fn holder(&self, line: u64) -> Holder {
+        self.place_of(line).map(|(record, number)| self.holder_at(record, number)).unwrap_or_default()
+    }
+
+    /// Notes what of a flow cache uses a line.
+    pub(super) fn hold_line(&mut self, line: u64, by: Holder) {
+        let Some((record, number)) = self.place_of(line) else { return };
+        let bits = self.held(record, at::HELD, 1) & !(1 << number) & !at::ASKED;
+        self.set_held(record, at::HELD, 1, bits | u64::from(by.is_shared) << number);
+        self.set_held(record, at::HOLDERS + 3 * number, 3, u64::from(by.entry));
     }
 
     /// The lines of a mapping that are held.
-    fn held_lines(&self, record: RecordId) -> impl Iterator<Item = u64> + use<> {
-        let held = self.held_bits(record);
-        (0..).zip(self.lines(record)).filter(move |(number, _)| held >> number & 1 != 0).map(|(_, line)| line)
+    fn held_lines(&self, record: RecordId) -> impl Iterator<Item = HeldRecord> + use<> {
+        let lines = self.lines(record);
+        let holders = [0, 1].map(|number| self.holder_at(record, number));
+        let all = lines.into_iter().zip(holders).map(|(record, holder)| HeldRecord { record, holder });
+        all.filter(|line| line.holder != Holder::default())
+    }
+
+    /// Whether a flow cache may have counted packets of a mapping.
+    pub(super) fn is_held(&self, record: RecordId) -> bool {
+        self.held_lines(record).next().is_some()
     }
 
     /// Records that a mapping is removed, or that one of its keys leads elsewhere.
@@ -75,22 +93,29 @@ impl Mappings {
         self.held.gone.extend(lines);
     }
 
-    /// Asks for the numbers of a mapping that is due by its own; false if nobody holds it.
+    /// Asks for the numbers of a mapping that is due by its own; false if nobody holds it, or if nobody
+    /// answered: its cache has ended.
     pub(super) fn ask_for(&mut self, record: RecordId) -> bool {
-        let is_held = self.held_bits(record) != 0;
+        let bits = self.held(record, at::HELD, 1);
+        if bits & at::ASKED != 0 || !self.is_held(record) {
+            return false;
+        }
         // The others are asked for in a later round.
-        if is_held && self.held.asked.len() < MOST {
+        if self.held.asked.len() < MOST {
             let lines = self.held_lines(record);
             self.held.asked.extend(lines);
+            self.set_held(record, at::HELD, 1, bits | at::ASKED);
         }
-        is_held
+        true
     }
 
     /// Removes a mapping whose numbers were asked for and merged if it is due all the same.
     pub(super) fn settle_line(&mut self, line: u64, is_held: bool) {
-        let Some((record, bit)) = self.held_bit(line) else { return };
+        let Some((record, _)) = self.place_of(line) else { return };
+        let bits = self.held(record, at::HELD, 1);
+        self.set_held(record, at::HELD, 1, bits & !at::ASKED);
         if !is_held {
-            self.set_held(record, self.held_bits(record) & !bit);
+            self.hold_line(line, Holder::default());
         }
         if self.age(record).due_ns <= self.now_ns {
             self.remove(record);

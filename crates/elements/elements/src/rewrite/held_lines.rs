@@ -1,5 +1,7 @@
 //! Lists of the lines of mappings that a flow cache holds.
 
+use ir::HeldRecord;
+
 /// Most lines in each of the lists.
 pub(super) const MOST: usize = 8192;
 
@@ -7,21 +9,21 @@ pub(super) const MOST: usize = 8192;
 #[derive(Clone, Default, Debug)]
 pub(super) struct HeldLines {
     /// Lines of mappings that were removed or changed, until they are taken.
-    pub gone: Vec<u64>,
+    pub gone: Vec<HeldRecord>,
     /// How often that list overflowed.
     pub lost_count: u64,
     /// Lines whose numbers are wanted.
-    pub asked: Vec<u64>,
+    pub asked: Vec<HeldRecord>,
 }
 
 impl HeldLines {
     /// Moves the lines that are gone to a list.
-    pub fn take_gone(&mut self, gone: &mut Vec<u64>) {
+    pub fn take_gone(&mut self, gone: &mut Vec<HeldRecord>) {
         gone.append(&mut self.gone);
     }
 
     /// Moves the lines whose numbers are wanted to a list.
-    pub fn take_asked(&mut self, asked: &mut Vec<u64>) {
+    pub fn take_asked(&mut self, asked: &mut Vec<HeldRecord>) {
         asked.append(&mut self.asked);
     }
 }

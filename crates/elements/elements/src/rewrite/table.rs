@@ -6,7 +6,7 @@
 
 use super::flow::{Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
-use ir::{CacheValidity, Created, Lasting, Table, TableSize};
+use ir::{CacheValidity, Created, HeldRecord, Holder, Lasting, Table, TableSize};
 use shm::burst::LIST_CAPACITY;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -82,15 +82,19 @@ unsafe impl Table for SharedMappings {
         self.with(|mappings| mappings.lasting(record, offset)).unwrap_or(Lasting::Moving)
     }
 
-    fn take_gone(&mut self, gone: &mut Vec<u64>) {
+    fn take_gone(&mut self, gone: &mut Vec<HeldRecord>) {
         self.with(|mappings| mappings.held.take_gone(gone));
     }
 
-    fn hold(&mut self, record: u64) {
-        self.with(|mappings| mappings.hold_line(record));
+    fn hold(&mut self, record: u64, by: Holder) {
+        self.with(|mappings| mappings.hold_line(record, by));
     }
 
-    fn take_asked(&mut self, asked: &mut Vec<u64>) {
+    fn holder(&self, record: u64) -> Holder {
+        self.with(|mappings| mappings.holder(record)).unwrap_or_default()
+    }
+
+    fn take_asked(&mut self, asked: &mut Vec<HeldRecord>) {
         self.with(|mappings| mappings.held.take_asked(asked));
     }
 
@@ -160,4 +164,4 @@ fn fetch_new(mappings: &Mappings, keys: &[u64], stride: usize, list: &[u16], rec
     }
 }
 
-const _: () = assert!(at::HELD < super::flow::LINE_BYTES as u16);
+const _: () = assert!(at::HOLDERS + 6 <= super::flow::LINE_BYTES as u16);

@@ -3,10 +3,13 @@
 use super::super::flow::{FlowId, Kind, at};
 use super::{ACK, INSIDE, REMOTE, SECOND_NS, octets, tcp, udp};
 use crate::testing::Rig;
-use ir::{Lasting, Merge, Table};
+use ir::{Holder, Lasting, Merge, Table};
 use packet::view::protocol;
 
 const CONFIG: &str = "pattern 203.0.113.1 1024-65535# - - 0 0, UDP_TIMEOUT 80, REAP_INTERVAL 1";
+
+/// What uses a line.
+const HOLDER: Holder = Holder { entry: 0x12_3456, is_shared: false };
 
 /// The line of the flow from inside.
 fn line(table: &dyn Table, protocol: u8) -> Option<u64> {
@@ -32,10 +35,11 @@ fn answer(rig: &mut Rig, last_ns: u64, is_held: bool) -> usize {
         let mut asked = vec![];
         table.take_asked(&mut asked);
         for line in &asked {
-            let own = table.record_load(*line, at::LAST_NS, 8);
-            table.record_store(*line, at::LAST_NS, 8, own.max(last_ns));
+            assert_eq!(line.holder, HOLDER);
+            let own = table.record_load(line.record, at::LAST_NS, 8);
+            table.record_store(line.record, at::LAST_NS, 8, own.max(last_ns));
         }
-        asked.iter().for_each(|line| table.settle(*line, is_held));
+        asked.iter().for_each(|line| table.settle(line.record, is_held));
         asked.len()
     })
 }
@@ -45,7 +49,7 @@ fn gone(rig: &mut Rig, first: u64) -> Vec<u64> {
     rig.table(0, |table| {
         let mut gone = vec![];
         table.take_gone(&mut gone);
-        gone.iter().map(|line| line.wrapping_sub(gone[0]) + first).collect()
+        gone.iter().map(|line| line.record - gone[0].record + first).collect()
     })
 }
 
@@ -54,7 +58,7 @@ fn a_held_mapping_goes_when_it_is_due_by_what_its_cache_counted() {
     let mut rig = Rig::new("IPRewriter", CONFIG, 1, 1);
     rig.push_one(0, &udp(INSIDE, REMOTE, b""));
     let made_ns = with_line(&mut rig, |table, line| {
-        table.hold(line);
+        table.hold(line, HOLDER);
         table.record_load(line, at::LAST_NS, 8)
     });
     assert_eq!(answer(&mut rig, 0, true), 0, "it is not due");
@@ -76,12 +80,25 @@ fn a_held_mapping_goes_when_it_is_due_by_what_its_cache_counted() {
 fn a_mapping_that_nobody_holds_goes_by_itself() {
     let mut rig = Rig::new("IPRewriter", CONFIG, 1, 1);
     rig.push_one(0, &udp(INSIDE, REMOTE, b""));
-    with_line(&mut rig, |table, line| table.hold(line));
+    with_line(&mut rig, |table, line| table.hold(line, HOLDER));
     rig.advance(79 * SECOND_NS);
     rig.advance(2 * SECOND_NS);
     assert_eq!(answer(&mut rig, 0, false), 1);
     assert_eq!(rig.read("nmappings"), "0");
     assert_eq!(gone(&mut rig, 0), Vec::<u64>::new(), "nobody is left to be told");
+}
+
+#[test]
+fn a_mapping_whose_cache_has_ended_goes_one_round_later() {
+    let mut rig = Rig::new("IPRewriter", CONFIG, 1, 1);
+    rig.push_one(0, &udp(INSIDE, REMOTE, b""));
+    with_line(&mut rig, |table, line| table.hold(line, Holder { entry: 0, is_shared: true }));
+    rig.advance(79 * SECOND_NS);
+    rig.advance(2 * SECOND_NS);
+    assert_eq!(rig.read("nmappings"), "1", "asked for, and nobody answers");
+    rig.advance(10 * SECOND_NS);
+    rig.advance(10 * SECOND_NS);
+    assert_eq!(rig.read("nmappings"), "0");
 }
 
 #[test]
@@ -92,7 +109,7 @@ fn what_is_held_is_told_when_it_goes() {
     assert_eq!(gone(&mut rig, 0), Vec::<u64>::new(), "nobody held it");
     for (held, told) in [(vec![0], vec![0]), (vec![64], vec![64]), (vec![0, 64], vec![0, 64])] {
         rig.push_one(0, &udp(INSIDE, REMOTE, b""));
-        with_line(&mut rig, |table, line| held.iter().for_each(|at| table.hold(line + at)));
+        with_line(&mut rig, |table, line| held.iter().for_each(|at| table.hold(line + at, HOLDER)));
         rig.write("clear", "").expect("cleared");
         assert_eq!(gone(&mut rig, held[0]), told);
         assert_eq!(gone(&mut rig, 0), Vec::<u64>::new(), "once");
