@@ -91,7 +91,8 @@ pub fn prepare(
         bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
     }
     let polls = order.poll || chain.run.poll;
-    let plan = RunPlan { burst, polls, clock: Clock::real(), cores, ..RunPlan::default() };
+    let ends_with = Some(chain.run.ends_with.clone());
+    let plan = RunPlan { burst, polls, clock: Clock::real(), cores, ends_with, ..RunPlan::default() };
     let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
     let devices = chain.devices.iter().map(|device| device.describe()).collect();
     let launched = Launched { resources, running: None, nfs, devices };

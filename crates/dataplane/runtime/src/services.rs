@@ -71,6 +71,8 @@ pub struct WorkerServices<'a> {
     pub index: &'a NameIndex<'a>,
     /// The wires between its elements.
     pub wires: &'a Wires,
+    /// The names of the NFs that it is composed of.
+    pub nfs: &'a [String],
 }
 
 /// The wires between elements.
@@ -128,6 +130,12 @@ impl Services for WorkerServices<'_> {
         let id = self.index.find(name, from)?;
         let element = self.graph.element(id)?;
         Some((element.name.clone(), registry::find(element.class.as_str())?.name))
+    }
+
+    fn nf(&self, element: &str) -> usize {
+        let id = self.index.find(element, "");
+        let name = id.map(|id| self.graph.configuration(id));
+        self.nfs.iter().position(|known| Some(known.as_str()) == name).unwrap_or(0)
     }
 
     fn is_queue(&self, class: &str) -> bool {

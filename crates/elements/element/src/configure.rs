@@ -79,6 +79,11 @@ pub trait Services {
     /// `from` outwards.
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)>;
 
+    /// The number of the NF that an element belongs to, by its full name. Each instance of an NF has its own.
+    fn nf(&self, _element: &str) -> usize {
+        0
+    }
+
     /// Whether elements of that class queue pushed packets until they are pulled.
     fn is_queue(&self, _class: &str) -> bool {
         false
