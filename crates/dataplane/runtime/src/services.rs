@@ -3,7 +3,7 @@
 use crate::registry;
 use click::flow::{Flow, Processing};
 use click::{ElementId, Graph, NameIndex};
-use element::configure::Direction;
+use element::configure::{Direction, MissingDevice};
 use element::nf::NfLink;
 use element::{Scope, Services};
 use packet::MacAddr;
@@ -25,6 +25,12 @@ pub trait Opener {
     /// # Errors
     /// A sentence with the cause and the remedy.
     fn open_port(&mut self, name: &str, direction: Direction, worker: usize) -> Opened;
+
+    /// What this machine lacks for the port that was opened last, where a check goes on without it. Each
+    /// device is returned once.
+    fn take_missing(&mut self) -> Option<MissingDevice> {
+        None
+    }
 
     /// A link to a worker's instance of an NF that runs in a process of its own.
     ///
@@ -100,6 +106,10 @@ impl Wires {
 impl Services for WorkerServices<'_> {
     fn open_port(&mut self, name: &str, direction: Direction) -> Opened {
         self.opener.open_port(name, direction, self.worker)
+    }
+
+    fn take_missing(&mut self) -> Option<MissingDevice> {
+        self.opener.take_missing()
     }
 
     fn open_nf(&mut self, name: &str) -> Result<Box<dyn NfLink>, String> {

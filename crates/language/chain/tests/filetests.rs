@@ -51,6 +51,7 @@ fn describe(chain: &Chain) -> String {
                 let keys: Option<toml::Table> = traffic.read(&mut Diagnostics::new());
                 format!("traffic {:?} {:?}, {sink:?}", traffic.count, keys.expect("any table will do"))
             }
+            PortKind::Device(device) => format!("Device({:?})", device.text),
             other => format!("{other:?}"),
         };
         let _ = writeln!(text, "port {}: {kind}", port.name);
