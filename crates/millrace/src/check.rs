@@ -6,8 +6,9 @@ use anyhow::Context;
 use chain::FusedElements;
 use chain::{Chain, Define, SourceTexts};
 use clap::Args;
-use diag::{Diagnostics, SourceMap, Spanned};
+use diag::{Diagnostics, Severity, SourceMap, Spanned};
 use runtime::Assembly;
+use runtime::machine::Machine;
 use std::path::{Path, PathBuf};
 
 /// Reports all mistakes of a chain at once, and runs nothing.
@@ -23,6 +24,12 @@ pub struct CheckArgs {
     /// One line for each mistake
     #[arg(long)]
     short: bool,
+
+    /// Checks the chain for this machine: what it needs and this machine does not have (a device, a core, a
+    /// program along PATH, a container runtime) is an error. Otherwise it is a warning, and the chain may run
+    /// elsewhere
+    #[arg(long)]
+    here: bool,
 
     /// Also shows the packet programs that transparent elements become
     #[arg(long)]
@@ -71,14 +78,20 @@ pub struct Loaded {
     pub sources: SourceTexts,
 }
 
-/// Reads a chain. If it has errors, its elements are checked, too, so that the user sees all errors at once.
-pub fn load(path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
+/// Reads a chain for a machine. If it has errors, its elements are checked, too, so that the user sees all
+/// errors at once.
+pub fn load(path: &Path, defines: &[String], machine: Machine) -> anyhow::Result<Loaded> {
     std::fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    load_from(SourceTexts::of_files(), path, defines)
+    load_from(SourceTexts::of_files(), path, defines, machine)
 }
 
 /// [`load`] with texts from `sources`.
-pub fn load_from(mut sources: SourceTexts, path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
+pub fn load_from(
+    mut sources: SourceTexts,
+    path: &Path,
+    defines: &[String],
+    machine: Machine,
+) -> anyhow::Result<Loaded> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let defines = given(defines, &mut map);
     let mut chain =
@@ -86,7 +99,7 @@ pub fn load_from(mut sources: SourceTexts, path: &Path, defines: &[String]) -> a
     if diags.has_errors()
         && let Some(chain) = chain.take()
     {
-        assemble_dry(&chain, true, FusedElements::Nothing, &mut diags)?;
+        assemble_dry(&chain, true, FusedElements::Nothing, machine, &mut diags)?;
     }
     Ok(Loaded { map, diags, chain, sources })
 }
@@ -97,21 +110,22 @@ pub fn assemble_dry(
     chain: &Chain,
     evaluator: bool,
     fused: FusedElements,
+    machine: Machine,
     diags: &mut Diagnostics,
 ) -> anyhow::Result<Option<Assembly>> {
     let options =
         runtime::Options { evaluator, fused, folder: chain.folder.clone(), ..runtime::Options::default() };
-    Ok(runtime::launch::dry(chain, &options, Box::new(runtime::traffic::declared), diags)?)
+    Ok(runtime::launch::dry(chain, &options, Box::new(runtime::traffic::declared), machine, diags)?)
 }
 
-/// Checks a chain without running it. The inner error is the text of the chain's errors.
+/// Checks a chain for this machine without running it. The inner error is the text of the chain's errors.
 ///
 /// # Errors
 /// When the chain cannot be read.
 pub fn dry(path: &Path, defines: &[String]) -> anyhow::Result<Result<(), String>> {
-    let mut loaded = load(path, defines)?;
+    let mut loaded = load(path, defines, Machine::This)?;
     if let Some(chain) = &loaded.chain {
-        assemble_dry(chain, true, FusedElements::Nothing, &mut loaded.diags)?;
+        assemble_dry(chain, true, FusedElements::Nothing, Machine::This, &mut loaded.diags)?;
     }
     let wrong = loaded.diags.has_errors();
     Ok(if wrong { Err(loaded.diags.render(&loaded.map, false)) } else { Ok(()) })
@@ -128,8 +142,8 @@ pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
     }
 }
 
-/// Reads a chain, assembles it in each mode, each with a state of its own, and prints the diagnostics; `None`
-/// after an error.
+/// Reads a chain, assembles it for a machine in each mode, each with a state of its own, and prints the
+/// diagnostics; `None` after an error.
 ///
 /// # Errors
 /// When the file cannot be read, or the assembly fails for a reason that is not the chain's.
@@ -138,13 +152,18 @@ pub fn assembled<const MODES: usize>(
     defines: &[String],
     evaluator: bool,
     modes: [FusedElements; MODES],
+    machine: Machine,
     short: bool,
 ) -> anyhow::Result<Option<(SourceMap, Chain, [Assembly; MODES])>> {
-    let Loaded { map, mut diags, chain, .. } = load(path, defines)?;
+    let Loaded { map, mut diags, chain, .. } = load(path, defines, machine)?;
     let mut assemblies = vec![];
-    for mode in modes {
+    for (number, mode) in modes.into_iter().enumerate() {
         if let Some(chain) = chain.as_ref().filter(|_| !diags.has_errors()) {
-            assemblies.extend(assemble_dry(chain, evaluator, mode, &mut diags)?);
+            // Each mode finds the same.
+            let mut again = Diagnostics::new();
+            let found = if number == 0 { &mut diags } else { &mut again };
+            assemblies.extend(assemble_dry(chain, evaluator, mode, machine, found)?);
+            diags.extend(again.into_iter().filter(|one| one.severity == Severity::Error));
         }
     }
     show(&map, &diags, short);
@@ -158,8 +177,9 @@ pub fn assembled<const MODES: usize>(
 /// When the file cannot be read, or standard output cannot be written.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     let modes = [FusedElements::Nothing];
+    let machine = if args.here { Machine::This } else { Machine::Any };
     let Some((_, chain, [assembly])) =
-        assembled(&args.chain, &args.defines, !args.programs, modes, args.short)?
+        assembled(&args.chain, &args.defines, !args.programs, modes, machine, args.short)?
     else {
         return Ok(ExitStatus::Refused);
     };

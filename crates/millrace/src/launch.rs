@@ -6,6 +6,7 @@ use control::api::{Cache, Engine, ExecutionMode, Order};
 use nf_host::NfOutput;
 use runtime::brief::Brief;
 use runtime::launch::{self, Launch};
+use runtime::machine::Machine;
 use runtime::resources::Resources;
 use runtime::running::{RunPlan, Running};
 use runtime::{Assembly, Options, assemble};
@@ -46,10 +47,13 @@ pub fn prepare(
     output: NfOutput,
     interrupted: Arc<AtomicBool>,
 ) -> anyhow::Result<Result<Prepared, Loaded>> {
-    let mut loaded = check::load(&order.chain, &order.defines)?;
+    let mut loaded = check::load(&order.chain, &order.defines, Machine::This)?;
     let Some(mut chain) = loaded.chain.take() else { return Ok(Err(loaded)) };
-    let cores = if order.cores.is_empty() { chain.run.cores.clone() } else { order.cores.clone() };
-    check_cores(&cores)?;
+    if !order.cores.is_empty() {
+        check_cores(&order.cores)?;
+        (chain.run.cores, chain.run.core_spans) = (order.cores.clone(), vec![]);
+    }
+    let cores = chain.run.cores.clone();
     let workers = order.workers.map(usize::from).or(chain.run.workers).unwrap_or(cores.len()).max(1);
     let evaluator = order.engine == Engine::Evaluator;
     let options = Options {
@@ -82,7 +86,7 @@ pub fn prepare(
     let mut resources = launch.resources(&mut chain, &mut loaded.diags)?;
     if loaded.diags.has_errors() {
         // The elements are still checked, to report all errors at once, but nothing is opened.
-        resources = resources.dry();
+        resources = resources.dry(Machine::This);
     }
     let assembly = assemble(&chain.graph, &options, &mut resources, &mut loaded.diags)?;
     let Some(assembly) = assembly else { return Ok(Err(loaded)) };
@@ -91,7 +95,8 @@ pub fn prepare(
         bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
     }
     let polls = order.poll || chain.run.poll;
-    let plan = RunPlan { burst, polls, clock: Clock::real(), cores, ..RunPlan::default() };
+    let ends_with = Some(chain.run.ends_with.clone());
+    let plan = RunPlan { burst, polls, clock: Clock::real(), cores, ends_with, ..RunPlan::default() };
     let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
     let devices = chain.devices.iter().map(|device| device.describe()).collect();
     let launched = Launched { resources, running: None, nfs, devices };

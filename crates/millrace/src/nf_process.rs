@@ -8,6 +8,7 @@ use clap::Args;
 use nf::ends::Ends;
 use nf::message::FromNf;
 use runtime::brief::Brief;
+use runtime::machine::Machine;
 use runtime::nf_process::serve;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -35,7 +36,7 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitStatus> {
         .map_err(|error| anyhow!("{error}"))?;
     let brief: Brief = serde_json::from_slice(&std::mem::take(&mut attached.config)).context("the brief")?;
     let ends = Ends::new(attached);
-    let mut loaded = check::load_from(brief.sources, &brief.chain, &brief.defines)?;
+    let mut loaded = check::load_from(brief.sources, &brief.chain, &brief.defines, Machine::This)?;
     let Some(chain) = loaded.chain else {
         ends.say(&FromNf::Failed { why: "the chain has mistakes".into() });
         check::show(&loaded.map, &loaded.diags, false);

@@ -12,7 +12,7 @@ use click::flow::{self, Processing};
 use click::{ElementId, Graph};
 use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
 use diag::Diagnostics;
-use element::{Class, Configure, Element, Shape, StateScope};
+use element::{Class, Configure, Element, Services, Shape, StateScope};
 use ir::{Program, Verified};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -59,6 +59,8 @@ pub struct Assembly {
     pub live: Arc<Live>,
     /// Number of different programs that were compiled to machine code.
     pub programs: usize,
+    /// The names of the NFs (of each instance), by [`Node::nf`].
+    pub nfs: Vec<String>,
 }
 
 /// The names that `AddressInfo` elements define.
@@ -99,6 +101,7 @@ fn assemble_all(
     let mut shared = SharedState::default();
     let mut graphs = vec![];
     let workers = options.workers.max(1);
+    let nfs = nfs(graph);
     for worker in 0..workers {
         let mut services = WorkerServices {
             worker,
@@ -109,6 +112,7 @@ fn assemble_all(
             flow: &flow,
             index: &index,
             wires: &wires,
+            nfs: &nfs,
         };
         // The elements of all workers have the same errors.
         let mut later = Diagnostics::new();
@@ -128,7 +132,19 @@ fn assemble_all(
     let mut regions = fuse(&mut graphs, options)?;
     let programs = compile(&mut graphs, &mut regions, options)?;
     let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
-    Ok(Some(Assembly { graphs, regions, live: Arc::new(live), programs }))
+    Ok(Some(Assembly { graphs, regions, live: Arc::new(live), programs, nfs }))
+}
+
+/// The names of the configurations that a graph is composed of: its NFs, and each instance of one.
+fn nfs(graph: &Graph) -> Vec<String> {
+    let mut names: Vec<String> = vec![];
+    for id in graph.ids() {
+        let name = graph.configuration(id);
+        if names.last().is_none_or(|last| last != name) && !names.iter().any(|known| known == name) {
+            names.push(name.to_string());
+        }
+    }
+    names
 }
 
 /// Without per-flow state, packets that a device distributed by flow stay with the worker that receives them:
@@ -195,6 +211,7 @@ fn make_node(
     };
     Some(Node {
         name: declared.name.clone(),
+        nf: services.nf(&declared.name),
         class,
         config: declared.config.as_str().to_string(),
         steering,

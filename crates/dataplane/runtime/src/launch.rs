@@ -7,6 +7,7 @@ use crate::assemble::{AssembleError, Assembly, Options, assemble};
 use crate::brief::{self, Brief};
 use crate::check::check;
 use crate::cores::keep_off;
+use crate::machine::{Machine, check_cores};
 use crate::ports::MakeTraffic;
 use crate::resources::Resources;
 use crate::running::{RunPlan, Running};
@@ -70,14 +71,15 @@ impl Launch {
         let starter = brief::starter(&self.brief, self.burst, self.output).map_err(StartError::Texts)?;
         let mut resources = Resources::new(chain, self.options.workers, self.memory, self.traffic)
             .start_by(starter, self.interrupted);
-        check(chain, &self.options, diags)?;
+        check_cores(chain, Machine::This, diags);
+        check(chain, &self.options, Machine::This, diags)?;
         resources.ports.prepare(diags);
         Ok(resources)
     }
 }
 
-/// Builds the elements of a chain and opens nothing that could change a file or a device; `None` if it has
-/// errors, which are recorded.
+/// Builds the elements of a chain for a machine and opens nothing that could change a file or a device;
+/// `None` if it has errors, which are recorded.
 ///
 /// # Errors
 /// If machine code cannot be generated.
@@ -85,11 +87,14 @@ pub fn dry(
     chain: &Chain,
     options: &Options,
     made: MakeTraffic,
+    machine: Machine,
     diags: &mut Diagnostics,
 ) -> Result<Option<Assembly>, AssembleError> {
-    let mut resources = Resources::new(chain, options.workers, RegionOptions::slots(DRY_SLOTS), made).dry();
+    let memory = RegionOptions::slots(DRY_SLOTS);
+    let mut resources = Resources::new(chain, options.workers, memory, made).dry(machine);
     resources.ports.prepare(diags);
-    check(chain, options, diags)?;
+    check_cores(chain, machine, diags);
+    check(chain, options, machine, diags)?;
     assemble(&chain.graph, options, &mut resources, diags)
 }
 

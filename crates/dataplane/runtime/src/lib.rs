@@ -12,7 +12,8 @@
 //! - [`mod@check`]: checks NFs in processes of their own
 //! - [`nf_process`]: the process of an NF that is a Click configuration: this program, started again;
 //!   [`brief`]: its configuration
-//! - [`cores`]: keeps the processes of NFs off the cores of packet threads
+//! - [`cores`]: keeps the processes of NFs off the cores of packet threads; [`machine`]: reports what a chain
+//!   needs and this machine lacks
 //!
 //! The crate `worker` processes the packets, and `nf_host` has the host's end of NFs in processes.
 
@@ -24,6 +25,7 @@ pub mod cores;
 pub mod fuzz;
 pub mod handlers;
 pub mod launch;
+pub mod machine;
 pub mod nf_process;
 pub mod nfs;
 pub mod packages;

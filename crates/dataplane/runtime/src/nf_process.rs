@@ -234,9 +234,14 @@ pub fn serve(
         return Ok(None);
     };
     let print = |line: &str| eprintln!("{line}");
-    let plan = RunPlan { burst, print, ..RunPlan::default() };
+    let plan = RunPlan { burst, print, ends_with: None, ..RunPlan::default() };
     let pool = |_| PacketPool::Foreign(Box::new(GrantedPool { interior: Arc::clone(&interior), refused: 0 }));
     let running = Running::start(assembly, &plan, pool).map_err(|error| error.to_string())?;
+    // Before the host starts its sources: their end must not end the run before the scripts.
+    let mut holds = running.is_held();
+    if holds {
+        lock(&interior).ends.say(&FromNf::HoldsRun { holds });
+    }
     lock(&interior).ends.ready().map_err(|error| error.to_string())?;
     let next_call = || lock(&interior).ends.next_call();
     let answer = |call: &Call, said| lock(&interior).ends.answer(call, said);
@@ -253,9 +258,13 @@ pub fn serve(
                 false => answer(&call, running.handlers().call(call.handler(), call.value())),
             }
         }
-        if running.is_over() && !std::mem::replace(&mut told, true) {
-            // An element requested the end of the run: the host decides.
+        if (running.is_over() || running.is_end_requested()) && !std::mem::replace(&mut told, true) {
+            // An element requested the end of the run: the host decides. Until then packets are processed.
             lock(&interior).ends.say(&FromNf::Over);
+        }
+        let is_held = running.is_held();
+        if std::mem::replace(&mut holds, is_held) != is_held {
+            lock(&interior).ends.say(&FromNf::HoldsRun { holds: is_held });
         }
         std::thread::sleep(TURN);
     }

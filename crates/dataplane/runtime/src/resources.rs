@@ -1,11 +1,12 @@
 //! What a chain uses beside its elements: its ports, its L3 interfaces, and its NFs in processes of their
 //! own.
 
+use crate::machine::Machine;
 use crate::nfs::{Nfs, Starter, Worker};
 use crate::ports::{MakeTraffic, Pools, Ports};
 use crate::services::{Opened, Opener};
 use chain::{Chain, L3InterfaceDecl};
-use element::configure::Direction;
+use element::configure::{Direction, MissingDevice};
 use element::nf::NfLink;
 use nf_host::Supervisor;
 use packet::MacAddr;
@@ -43,10 +44,10 @@ impl Resources {
     }
 
     /// Opens ports for a check only, and starts no NF: captures are opened for reading, but no file is
-    /// written and no device started.
+    /// written and no device started. With [`Machine::Any`], devices need not be here.
     #[must_use]
-    pub fn dry(mut self) -> Resources {
-        self.ports.dry();
+    pub fn dry(mut self, machine: Machine) -> Resources {
+        self.ports.dry(machine);
         self.nfs.start_none();
         self
     }
@@ -98,6 +99,10 @@ fn interfaces(chain: &Chain) -> HashMap<String, Arc<Interface>> {
 impl Opener for Resources {
     fn open_port(&mut self, name: &str, direction: Direction, worker: usize) -> Opened {
         self.ports.open(name, direction, worker)
+    }
+
+    fn take_missing(&mut self) -> Option<MissingDevice> {
+        self.ports.take_missing()
     }
 
     fn open_nf(&mut self, name: &str, worker: usize) -> Result<Box<dyn NfLink>, String> {

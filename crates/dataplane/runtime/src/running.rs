@@ -2,7 +2,7 @@
 
 use crate::assemble::Assembly;
 use crate::handlers::{Asked, Handlers, Last, Merged};
-use chain::device_direction;
+use chain::{EndsWith, device_direction, instances};
 use crossbeam_queue::ArrayQueue;
 use element::configure::Direction;
 use nf_host::handlers::NfHandlers;
@@ -15,9 +15,11 @@ use worker::Worker;
 use worker::clock::Clock;
 use worker::exchange::Exchange;
 use worker::fusion::CacheCounts;
+use worker::graph::Node;
 use worker::profile::Probes;
 use worker::quiescence::{Quiescence, WorkerActivity};
 use worker::report::{NodeCounterReader, PortReport, Report};
+use worker::stop_requests::{self, StopRequests};
 
 /// The least capacity of a handoff queue, in packets.
 const HANDOFF_PACKETS: usize = 1024;
@@ -40,6 +42,8 @@ pub struct RunPlan {
     pub print: fn(&str),
     /// Handlers of NFs that run in processes of their own.
     pub nfs: NfHandlers,
+    /// The NFs whose scripts end the run; `None` if the caller ends it when they request it.
+    pub ends_with: Option<EndsWith>,
 }
 
 impl Default for RunPlan {
@@ -52,6 +56,7 @@ impl Default for RunPlan {
             on_thread: Arc::new(|_| {}),
             print: |line| println!("{line}"),
             nfs: NfHandlers::default(),
+            ends_with: Some(EndsWith::default()),
         }
     }
 }
@@ -121,6 +126,7 @@ pub struct Running {
     probes: Vec<Arc<Probes>>,
     node_counters: NodeCounterReader,
     stop: Halt,
+    stop_requests: Arc<StopRequests>,
 }
 
 /// Ends the threads when a run is dropped without waiting for it.
@@ -144,6 +150,7 @@ impl Running {
     ) -> std::io::Result<Running> {
         let node_counters = NodeCounterReader::new(&assembly.graphs);
         let stop: Arc<AtomicBool> = Arc::default();
+        let stop_requests = Arc::new(stop_requests(&assembly, plan));
         let finish = Arc::new(Quiescence::new(assembly.graphs.len()));
         let workers = assembly.graphs.len();
         let packets = HANDOFF_PACKETS.max(2 * workers * shm::burst::LIST_CAPACITY);
@@ -159,6 +166,7 @@ impl Running {
             worker.burst = plan.burst.clamp(1, shm::burst::LIST_CAPACITY);
             worker.polls = plan.polls;
             worker.stop = Arc::clone(&stop);
+            worker.stop_requests = Arc::clone(&stop_requests);
             worker.quiescence = Arc::clone(&finish);
             worker.print = plan.print;
             worker.mailbox = Arc::clone(&exchange.mailboxes[number]);
@@ -194,6 +202,7 @@ impl Running {
             probes,
             node_counters,
             stop: Halt(stop),
+            stop_requests,
         })
     }
 
@@ -206,6 +215,16 @@ impl Running {
     pub fn is_over(&self) -> bool {
         self.activities.iter().all(|activity| activity.ended.load(Ordering::Acquire))
             || self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Whether elements have requested the end of the run.
+    pub fn is_end_requested(&self) -> bool {
+        self.stop_requests.is_requested()
+    }
+
+    /// Whether a script holds the run: it runs or waits for a time. Up to a millisecond old.
+    pub fn is_held(&self) -> bool {
+        !self.is_over() && self.stop_requests.is_held()
     }
 
     /// Sets the execution mode while packets flow: elements run as one program where possible, or one by one.
@@ -300,6 +319,24 @@ impl Running {
         let handlers = self.handlers;
         Outcome { report, ports, warnings, slots_lost, workers, handlers, last }
     }
+}
+
+/// The stop requests of a run that has not started.
+fn stop_requests(assembly: &Assembly, plan: &RunPlan) -> StopRequests {
+    let numbers = |names: &[diag::Spanned]| {
+        let nfs = assembly.nfs.iter().enumerate();
+        let named = nfs.filter(|(_, nf)| names.iter().any(|name| name.text == instances::family(nf)));
+        named.map(|(number, _)| number).collect()
+    };
+    let ends_with = match &plan.ends_with {
+        None => stop_requests::EndsWith::Caller,
+        Some(EndsWith::All) => stop_requests::EndsWith::All,
+        Some(EndsWith::First) => stop_requests::EndsWith::First,
+        Some(EndsWith::Nfs(names)) => stop_requests::EndsWith::Nfs(numbers(names)),
+    };
+    let holds = |node: &Node| node.element.as_ref().is_some_and(|element| element.holds_run());
+    let held = assembly.graphs.iter().map(|nodes| nodes.iter().any(holds));
+    StopRequests::new(ends_with, assembly.nfs.len(), held)
 }
 
 /// The report of the workers with these statistics.

@@ -3,7 +3,7 @@
 use crate::registry;
 use click::flow::{Flow, Processing};
 use click::{ElementId, Graph, NameIndex};
-use element::configure::Direction;
+use element::configure::{Direction, MissingDevice};
 use element::nf::NfLink;
 use element::{Scope, Services};
 use packet::MacAddr;
@@ -25,6 +25,12 @@ pub trait Opener {
     /// # Errors
     /// A sentence with the cause and the remedy.
     fn open_port(&mut self, name: &str, direction: Direction, worker: usize) -> Opened;
+
+    /// What this machine lacks for the port that was opened last, where a check goes on without it. Each
+    /// device is returned once.
+    fn take_missing(&mut self) -> Option<MissingDevice> {
+        None
+    }
 
     /// A link to a worker's instance of an NF that runs in a process of its own.
     ///
@@ -71,6 +77,8 @@ pub struct WorkerServices<'a> {
     pub index: &'a NameIndex<'a>,
     /// The wires between its elements.
     pub wires: &'a Wires,
+    /// The names of the NFs that it is composed of.
+    pub nfs: &'a [String],
 }
 
 /// The wires between elements.
@@ -98,6 +106,10 @@ impl Wires {
 impl Services for WorkerServices<'_> {
     fn open_port(&mut self, name: &str, direction: Direction) -> Opened {
         self.opener.open_port(name, direction, self.worker)
+    }
+
+    fn take_missing(&mut self) -> Option<MissingDevice> {
+        self.opener.take_missing()
     }
 
     fn open_nf(&mut self, name: &str) -> Result<Box<dyn NfLink>, String> {
@@ -128,6 +140,12 @@ impl Services for WorkerServices<'_> {
         let id = self.index.find(name, from)?;
         let element = self.graph.element(id)?;
         Some((element.name.clone(), registry::find(element.class.as_str())?.name))
+    }
+
+    fn nf(&self, element: &str) -> usize {
+        let id = self.index.find(element, "");
+        let name = id.map(|id| self.graph.configuration(id));
+        self.nfs.iter().position(|known| Some(known.as_str()) == name).unwrap_or(0)
     }
 
     fn is_queue(&self, class: &str) -> bool {

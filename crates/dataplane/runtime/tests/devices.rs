@@ -3,6 +3,7 @@
 use chain::{Chain, Define, SourceTexts, load_from};
 use diag::{Diagnostics, SourceMap};
 use proptest::prelude::*;
+use runtime::machine::Machine;
 use runtime::resources::Resources;
 use runtime::{KnownClasses, Options, assemble};
 use std::fmt::Write;
@@ -111,7 +112,7 @@ proptest! {
             return Ok(());
         };
         let memory = shm::packet_region::RegionOptions::slots(512);
-        let mut ports = Resources::new(&chain, 1, memory, Box::new(|_, _| None)).dry();
+        let mut ports = Resources::new(&chain, 1, memory, Box::new(|_, _| None)).dry(Machine::This);
         let options = Options { evaluator: true, ..Options::default() };
         let assembly = assemble(&chain.graph, &options, &mut ports, &mut diags).expect("no machine code is made");
         prop_assert!(assembly.is_some() && !diags.has_errors(), "{}\n{}", text, diags.render_short(&map));

@@ -60,6 +60,8 @@ impl Pulled {
 pub struct Node {
     /// Its flat name.
     pub name: String,
+    /// The number of its NF in the run.
+    pub nf: usize,
     /// Its class.
     pub class: &'static Class,
     /// Its configuration string.

@@ -13,7 +13,8 @@
 //! - [`handoff`]: packets that one worker hands over to another; `deferred`: packets that elements emit
 //!   outside their batches
 //! - [`profile`]: measures a worker's cycles for each element on request
-//! - [`quiescence`]: the workers' progress and the end of a run; [`report`]: the packet accounting
+//! - [`quiescence`]: the workers' progress and the end of a run; [`stop_requests`]: the end that elements
+//!   request; [`report`]: the packet accounting
 //! - `worker`: the loop, and the paths of packets through the graph
 //!
 //! No code here waits, allocates, locks or calls the system for each packet. `runtime` builds the graphs.
@@ -29,6 +30,7 @@ pub mod mailbox;
 pub mod profile;
 pub mod quiescence;
 pub mod report;
+pub mod stop_requests;
 mod worker;
 
 pub use worker::{DEFAULT_BURST, Worker};

@@ -28,6 +28,15 @@ pub enum Scope {
     AllWorkers,
 }
 
+/// What this machine lacks for a port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MissingDevice {
+    /// The fact, as a sentence.
+    pub message: String,
+    /// The remedy.
+    pub help: String,
+}
+
 /// The services of the host for elements that are being made.
 pub trait Services {
     /// Opens this worker's queue of a port. `name` is a port of the chain file, a device or a PCI address.
@@ -36,6 +45,12 @@ pub trait Services {
     /// # Errors
     /// A sentence that states what is missing and what to do.
     fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String>;
+
+    /// What this machine lacks for the port that was opened last, in a check for another machine: the port
+    /// opened nothing. Each device is returned once.
+    fn take_missing(&mut self) -> Option<MissingDevice> {
+        None
+    }
 
     /// A link to this worker's instance of an NF in a process of its own.
     ///
@@ -78,6 +93,11 @@ pub trait Services {
     /// Full name and class of an element in the flat configuration. The name is looked up from the element
     /// `from` outwards.
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)>;
+
+    /// The number of the NF that an element belongs to, by its full name. Each instance of an NF has its own.
+    fn nf(&self, _element: &str) -> usize {
+        0
+    }
 
     /// Whether elements of that class queue pushed packets until they are pulled.
     fn is_queue(&self, _class: &str) -> bool {
@@ -183,9 +203,12 @@ impl Configure<'_> {
         self.accept(name.span, opened)
     }
 
-    /// Opens a port. Records why it cannot be opened.
+    /// Opens a port. Records why it cannot be opened, or not on this machine.
     pub fn open_port(&mut self, name: &Spanned, direction: Direction) -> Option<Box<dyn Port>> {
         let opened = self.services.open_port(name.as_str(), direction);
+        if let Some(missing) = self.services.take_missing() {
+            self.diags.warning(name.span, missing.message).help(missing.help);
+        }
         self.accept(name.span, opened)
     }
 }

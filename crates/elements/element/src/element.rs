@@ -66,6 +66,15 @@ pub trait Element: Send {
         false
     }
 
+    /// Whether a script of it runs or waits for a time: until then the run does not end with its sources, nor
+    /// with another NF. Called between packets.
+    fn holds_run(&self) -> bool {
+        false
+    }
+
+    /// Called once when its NF has requested the end while other NFs go on. Packets still arrive.
+    fn end_script(&mut self, work: &mut Work<'_>) {}
+
     /// Its handlers beside those of every element (`name`, `class`, `config`, …). The program's state cells
     /// belong to the host, which passes them.
     fn handlers(&mut self) -> Handlers<'_> {

@@ -61,6 +61,9 @@ pub trait NfLink: Send {
     /// Whether the NF requests the end of the run.
     fn is_over(&self) -> bool;
 
+    /// Whether a script in the NF's process runs or waits for a time, and has not requested the end.
+    fn holds_run(&self) -> bool;
+
     /// A value about the NF, by handler name: `state`, `restarts`, `pid`, `kind`, `drops`, `counters`,
     /// `bad-descriptors`, `copied`, `neighbours`.
     fn status(&self, what: &str) -> Option<String>;

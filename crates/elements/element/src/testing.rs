@@ -153,7 +153,7 @@ impl Host for TestHost {
     }
     fn hold_sources(&mut self) {}
 
-    fn stop(&mut self) {
+    fn stop(&mut self, _node: usize) {
         self.stopped = true;
     }
     fn print(&mut self, line: &str) {

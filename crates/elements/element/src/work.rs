@@ -33,8 +33,8 @@ pub trait Host {
     fn count(&mut self, node: usize, counter: NodeCounter, count: usize);
     /// Calls [`crate::Element::fire`] at that time or soon after; replaces an earlier time.
     fn fire_at(&mut self, node: usize, at_ns: u64);
-    /// Requests the end of the run.
-    fn stop(&mut self);
+    /// Requests the end of the element's NF, and of the run unless scripts of other NFs hold it.
+    fn stop(&mut self, node: usize);
     /// Makes sources wait for one turn of the worker.
     fn hold_sources(&mut self);
     /// Prints a line for the user. Only elements whose purpose is printing call it for each packet.
@@ -213,9 +213,9 @@ impl<'a> Work<'a> {
         self.host.fire_at(self.node, at_ns);
     }
 
-    /// Requests the end of the run.
+    /// Requests the end of the element's NF, and of the run unless scripts of other NFs hold it.
     pub fn stop(&mut self) {
-        self.host.stop();
+        self.host.stop(self.node);
     }
 
     /// Prints a line for the user.

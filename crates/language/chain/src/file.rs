@@ -5,14 +5,12 @@ use super::image;
 use super::instances;
 use super::l3_interface;
 use super::ports;
+use super::run::{self, MOST_WORKERS};
 use super::table::{self, Keys, Value, check_name, misplaced, one_of};
 use crate::model::{Body, ChainFile, Define, NfDecl, NfText, Program, Run};
 use crate::spec::{Access, Container, ContainerKind, ExecutionMode, Rights, RuntimeName, Terms, WhenDown};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::path::{Path, PathBuf};
-
-/// A number of workers above this is reported as an error.
-const MOST_WORKERS: u64 = 1024;
 
 /// Reads the declarations. From a text that is not valid TOML, it reads the lines without syntax errors.
 pub(super) fn read(source: SourceId, folder: &Path, map: &SourceMap, diags: &mut Diagnostics) -> ChainFile {
@@ -37,9 +35,9 @@ fn declarations(
     let mut keys = Keys::new("the chain file", file, root.get_ref());
     let links = keys.take("links");
     let entries = keys.take("entries");
-    let mut how = Run::default();
+    let mut settings = Run::default();
     if let Some(mut run) = keys.take("run").and_then(|run| run.keys("`run`", diags)) {
-        how = read_run(&mut run, diags);
+        settings = run::read(&mut run, diags);
         run.finish(diags, misplaced);
     }
     let ports = keys.take("ports").and_then(|ports| ports.keys("`ports`", diags));
@@ -75,41 +73,11 @@ fn declarations(
         let help = "add `links = [\"PORT <-> [INTERFACE]NF[INTERFACE] <-> PORT\"]` in front of the tables";
         diags.error(Span::new(source, 0, 0), "the chain has no links").help(help);
     }
+    run::check(&settings, &nfs, file.damaged, diags);
     let links = links.map_or(vec![], |links| links.texts(diags));
     let entries = entries.map(|entries| entries.texts(diags));
     keys.finish(diags, |_| None);
-    ChainFile { source, run: how, ports, devices, nfs, links, entries, damaged: file.damaged }
-}
-
-fn read_run(keys: &mut Keys<'_>, diags: &mut Diagnostics) -> Run {
-    let number = |value: Value<'_>, range, diags: &mut Diagnostics| {
-        value.integer(range, diags).and_then(|number| usize::try_from(number).ok())
-    };
-    let workers_at = keys.take("workers");
-    let workers = workers_at.and_then(|value| number(value, 1..=MOST_WORKERS, diags));
-    let mut cores = vec![];
-    if let Some(list) = keys.take("cores") {
-        for core in list.list(diags).unwrap_or_default() {
-            let Some(number) = number(core, 0..=MOST_WORKERS - 1, diags) else { continue };
-            if cores.contains(&number) {
-                diags.error(core.span(), format!("core {number} is listed twice"));
-            }
-            cores.push(number);
-        }
-        if let (Some(workers), Some(at)) = (workers, workers_at)
-            && workers != cores.len()
-        {
-            let message = format!("{workers} workers on {} cores", cores.len());
-            diags
-                .error(at.span(), message)
-                .with_note(list.span(), "the cores")
-                .help("say `workers` or `cores`, not both");
-        }
-    }
-    let burst = keys.take("burst").and_then(|value| number(value, 1..=256, diags));
-    let poll = keys.take("poll").and_then(|value| value.truth(diags)).unwrap_or(false);
-    let workers = workers.or((!cores.is_empty()).then_some(cores.len()));
-    Run { workers, cores, burst, poll }
+    ChainFile { source, run: settings, ports, devices, nfs, links, entries, damaged: file.damaged }
 }
 
 fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDecl> {

@@ -7,6 +7,7 @@
 //! workers = 1                          # or cores = [0, 1]
 //! burst = 32
 //! poll = true                          # packet threads never sleep; false by default
+//! ends_with = ["nat"]                  # whose scripts end the run; "all", the default, or "first"
 //!
 //! [ports]
 //! inside  = { capture = "in.pcap", passes = 1, write = "back.pcap" }
@@ -60,7 +61,7 @@
 //! number is an index from 0. A Click file alone is a chain, too.
 //!
 //! The modules in the order in which a text passes them ([`load_from()`]): [`table`] reads TOML with
-//! locations. [`mod@file`] reads the declarations, with [`ports`], [`l3_interface`], [`device`] and
+//! locations. [`mod@file`] reads the declarations, with [`run`], [`ports`], [`l3_interface`], [`device`] and
 //! [`instances`] for their tables. [`link`] parses the notation of links, and [`nf`] reads the Click files.
 //! [`wiring`] resolves the links, and [`loops`] refuses loops. [`compose`] joins all into one graph, with
 //! [`replicate`] for an NF's instances and [`device`] for virtual devices and ports with addresses. [`model`]
@@ -85,6 +86,7 @@ mod model;
 mod nf;
 mod ports;
 mod replicate;
+mod run;
 mod source_texts;
 mod spec;
 mod table;
@@ -99,8 +101,8 @@ pub use fuzz::fuzz_chain;
 pub use load::load_from;
 pub use loops::closing_edges;
 pub use model::{
-    Body, Chain, Define, DeviceDecl, DeviceKind, DevicePort, End, L3InterfaceDecl, Link, NfInfo, Otherwise,
-    PortDecl, PortKind, PortSource, ProcessNf, Program, Run, Sees, Sends, Sink, TrafficDecl,
+    Body, Chain, Define, DeviceDecl, DeviceKind, DevicePort, End, EndsWith, L3InterfaceDecl, Link, NfInfo,
+    Otherwise, PortDecl, PortKind, PortSource, ProcessNf, Program, Run, Sees, Sends, Sink, TrafficDecl,
 };
 pub use nf::{device_direction, device_name};
 pub use source_texts::{SourceTexts, folder_of};

@@ -90,7 +90,7 @@ fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnos
         needs(passes, capture, "capture", diags);
         needs(count, traffic, "traffic", diags);
     }
-    let device = device.map(|device| device.text(diags).map(|device| device.text));
+    let device = device.map(|device| device.text(diags));
     let passes = passes.and_then(|passes| passes.integer(0..=u64::MAX, diags)).unwrap_or(1);
     let count = count.and_then(|count| count.integer(1..=u64::MAX - 1, diags));
     let path = |value: Value<'_>, diags: &mut Diagnostics| {

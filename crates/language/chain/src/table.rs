@@ -221,6 +221,11 @@ impl<'a> Value<'a> {
         Some(items.iter().map(|value| Value { value, ..*self }).collect())
     }
 
+    /// Whether it is a list.
+    pub fn is_list(&self) -> bool {
+        matches!(self.get(), DeValue::Array(_))
+    }
+
     /// A list of texts.
     pub fn texts(&self, diags: &mut Diagnostics) -> Vec<Spanned> {
         let items = self.list(diags).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Chain files, one test each: `# test load` compares the comments behind `# becomes` with the errors and the
 //! chain that result from the file. `BLESS=1` writes these comments.
 
-use chain::{Body, Chain, PortKind, PortSource, Program, SourceTexts, load_from};
+use chain::{Body, Chain, EndsWith, PortKind, PortSource, Program, SourceTexts, load_from};
 use diag::{Diagnostics, SourceMap};
 use runtime::KnownClasses;
 use std::fmt::Write;
@@ -37,12 +37,21 @@ fn describe(chain: &Chain) -> String {
         chain.run.burst,
         chain.folder.display()
     );
+    match &chain.run.ends_with {
+        EndsWith::All => {}
+        EndsWith::First => text.push_str("ends with the first NF\n"),
+        EndsWith::Nfs(names) => {
+            let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+            let _ = writeln!(text, "ends with {}", names.join(", "));
+        }
+    }
     for port in &chain.ports {
         let kind = match &port.kind {
             PortKind::Local(PortSource::Traffic(traffic), sink) => {
                 let keys: Option<toml::Table> = traffic.read(&mut Diagnostics::new());
                 format!("traffic {:?} {:?}, {sink:?}", traffic.count, keys.expect("any table will do"))
             }
+            PortKind::Device(device) => format!("Device({:?})", device.text),
             other => format!("{other:?}"),
         };
         let _ = writeln!(text, "port {}: {kind}", port.name);

@@ -80,6 +80,8 @@ pub struct Graph {
     pub unknown: Vec<String>,
     /// Whether errors in the text removed statements: elements may appear unconnected.
     pub incomplete: bool,
+    /// Whether it is composed of configurations ([`Graph::append`]), whose names begin their elements' names.
+    pub is_composed: bool,
 }
 
 impl Graph {
@@ -115,9 +117,10 @@ impl Graph {
     }
 
     /// Adds the elements of another graph and their connections, with other names. Returns the number of the
-    /// first of these elements.
+    /// first of these elements. `name` puts the name of the configuration and a slash in front.
     pub fn append(&mut self, other: &Graph, name: impl Fn(&str) -> String) -> usize {
         let start = self.elements.len();
+        self.is_composed = true;
         let moved = |id: ElementId| ElementId(start + id.0);
         let named = |element: &Element| Element { name: name(&element.name), ..element.clone() };
         self.elements.extend(other.elements.iter().map(named));
@@ -126,6 +129,12 @@ impl Graph {
         let open = |port: &Port| Port { element: moved(port.element), ..*port };
         self.unconnected.extend(other.unconnected.iter().map(open));
         start
+    }
+
+    /// The name of the configuration that an element is from; empty in a graph of one configuration.
+    pub fn configuration(&self, id: ElementId) -> &str {
+        let name = self.element(id).filter(|_| self.is_composed).map_or("", |element| element.name.as_str());
+        name.split_once('/').map_or(name, |(configuration, _)| configuration)
     }
 
     /// All ids in order.

@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use chain::{Chain, FusedElements, device_name};
 use clap::Args;
 use packet::{Held, Which, which};
+use runtime::machine::Machine;
 use serde::Serialize;
 use std::path::PathBuf;
 use walk::{Hop, Walk, Walker};
@@ -108,7 +109,7 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
 pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     let modes = [FusedElements::Nothing, FusedElements::All];
     let Some((map, chain, [modular, fused])) =
-        check::assembled(&args.chain, &args.defines, true, modes, false)?
+        check::assembled(&args.chain, &args.defines, true, modes, Machine::Any, false)?
     else {
         return Ok(ExitStatus::Refused);
     };

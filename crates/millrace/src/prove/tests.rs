@@ -11,6 +11,7 @@ use prove::{Limits, Proof};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use runtime::Assembly;
+use runtime::machine::Machine;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,10 +41,10 @@ impl Chain {
             path = folder.path().join("chain.click");
             std::fs::write(&path, text.replace("ToDevice(out)", "ToDevice(out.pcap)")).expect("written");
         }
-        let mut loaded = check::load(&path, &[]).expect("an example");
+        let mut loaded = check::load(&path, &[], Machine::Any).expect("an example");
         let chain = loaded.chain.as_ref().expect("without mistakes");
-        let assembly =
-            check::assemble_dry(chain, true, FusedElements::All, &mut loaded.diags).expect("assembled");
+        let assembly = check::assemble_dry(chain, true, FusedElements::All, Machine::Any, &mut loaded.diags)
+            .expect("assembled");
         Chain(assembly.expect("without mistakes"))
     }
 

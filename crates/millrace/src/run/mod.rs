@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 /// Runs a chain: a chain file (TOML) or a Click configuration.
 ///
 /// The run ends when its sources have ended and every packet is through, when an element stops it
-/// (`STOP true`, a Script), after `--for`, or at Ctrl-C (SIGINT, SIGTERM, SIGHUP).
+/// (`STOP true`, a Script; of several NFs with scripts the last one, or those in `ends_with`), after
+/// `--for`, or at Ctrl-C (SIGINT, SIGTERM, SIGHUP).
 #[derive(Debug, Args)]
 pub struct RunArgs {
     #[command(flatten)]

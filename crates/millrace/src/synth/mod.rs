@@ -18,6 +18,7 @@ use codegen::{CodeBuilder, Listed};
 use fused_region::{RegionShown, Sizes};
 use ir::Tables;
 use runtime::Assembly;
+use runtime::machine::Machine;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -119,7 +120,8 @@ struct Synthesis {
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     let modes = [FusedElements::All];
     let stop = args.prove.then(|| crate::run::set_by_signals(true)).transpose()?;
-    let Some((_, chain, [mut assembly])) = check::assembled(&args.chain, &args.defines, true, modes, false)?
+    let Some((_, chain, [mut assembly])) =
+        check::assembled(&args.chain, &args.defines, true, modes, Machine::Any, false)?
     else {
         return Ok(ExitStatus::Refused);
     };

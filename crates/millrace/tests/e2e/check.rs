@@ -255,3 +255,85 @@ fn a_missing_file_is_told() {
         );
     }
 }
+
+/// A file with a chain, and the place and a part of each of its warnings.
+type Warned = (&'static str, Vec<(&'static str, &'static str)>);
+
+/// Chains with devices, cores and programs along PATH that no machine of a test has.
+fn of_another_machine() -> (Folder, [Warned; 2]) {
+    let folder = Folder::new();
+    folder.write(
+        "other.click",
+        "FromDevice(none1, METHOD NETMAP, PROMISC true) -> CheckIPHeader(14) -> Queue -> ToDevice(none1);\n\
+         FromDevice(netmap:none2) -> DecIPTTL -> Queue -> ToDevice(none3);\nFromDPDKDevice(0) -> Discard;\n",
+    );
+    folder.write(
+        "other.toml",
+        "links = [\"in -> [0]a[1] -> [0]b[1] -> out\"]\n[run]\ncores = [0, 1023]\n[ports]\n\
+         in = { device = \"none1\" }\nout = { device = \"netmap:none2\", addresses = [\"10.0.0.1/24\"] }\n\
+         [nf.a]\ninline = \"FromDevice(0) -> CheckIPHeader(14) -> ToDevice(1);\"\n[nf.b]\n\
+         program = \"no-such-program\"\ninterfaces = [\"0\", \"1\"]\n",
+    );
+    let click = vec![
+        ("other.click:1:12:", "no network interface `none1`"),
+        ("other.click:2:12:", "no network interface `none2`"),
+        ("other.click:2:59:", "no network interface `none3`"),
+        ("other.click:3:16:", "there is no port `0`"),
+    ];
+    let chain = vec![
+        ("other.toml:3:13:", "no core 1023"),
+        ("other.toml:5:18:", "no network interface `none1`"),
+        ("other.toml:6:19:", "no network interface `none2`"),
+        ("other.toml:10:12:", "no program `no-such-program`"),
+    ];
+    (folder, [("other.click", click), ("other.toml", chain)])
+}
+
+#[test]
+fn a_chain_is_checked_on_a_machine_without_its_devices() {
+    let (folder, chains) = of_another_machine();
+    for (file, missing) in chains {
+        let check = folder.millrace(&["check", file, "--short"]);
+        assert_eq!(check.code, Some(0), "{}", check.stderr);
+        assert!(check.text().contains("no mistakes"), "{}", check.text());
+        let lines: Vec<&str> = check.stderr.lines().collect();
+        assert_eq!(lines.len(), missing.len(), "each once:\n{}", check.stderr);
+        for (line, (place, part)) in lines.iter().zip(&missing) {
+            assert!(line.starts_with(&format!("{place} warning: ")) && line.contains(part), "{line}");
+            assert!(line.contains("with `check --here` this is an error"), "{line}");
+        }
+        // Nothing opens a port.
+        for command in [&["synth", file, "--classes"][..], &["synth", file, "--json"]] {
+            let synth = folder.millrace(command).sound();
+            assert!(!synth.text().is_empty());
+        }
+        // Here they are mistakes.
+        for command in [&["check", "--short", "--here", file][..], &["run", file, "--for", "5"]] {
+            let refused = folder.millrace(command);
+            assert_eq!(refused.code, Some(2), "{command:?}: {}", refused.stderr);
+            for (_, part) in &missing {
+                assert!(
+                    refused.stderr.contains(part),
+                    "{command:?}: {part} is missing in\n{}",
+                    refused.stderr
+                );
+            }
+            assert!(!refused.stderr.contains("--here"), "{}", refused.stderr);
+        }
+    }
+}
+
+#[test]
+fn files_that_a_chain_names_have_to_be_there_on_any_machine() {
+    let check = checked(
+        "FromDevice(none1) -> IPFilter(file no.rules) -> Discard;\nFromDevice(no.pcap) -> Discard;\n\
+         FromDump(no.pcap) -> Discard;\nFromDevice(net_pcpa0) -> Discard;\n",
+        &["--short"],
+    );
+    assert_eq!(check.code, Some(2));
+    let errors: Vec<&str> = check.stderr.lines().filter(|line| line.contains(": error: ")).collect();
+    assert_eq!(errors.len(), 4, "{}", check.stderr);
+    for (error, part) in errors.iter().zip(["no.rules", "no.pcap", "no.pcap", "did you mean `net_pcap`"]) {
+        assert!(error.contains(part), "{error}");
+    }
+}

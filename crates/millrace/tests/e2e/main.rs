@@ -35,5 +35,6 @@ mod prove;
 mod real;
 mod router;
 mod running;
+mod scripts;
 mod steering;
 mod synthesis;

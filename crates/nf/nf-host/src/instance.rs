@@ -174,6 +174,8 @@ pub struct Instance {
     pid: AtomicU64,
     /// Whether the NF has requested the end of the run.
     over: AtomicBool,
+    /// Whether a script in its process runs or waits for a time.
+    has_script: AtomicBool,
     /// The state that its direct-path group shares.
     pub(crate) member: Arc<MemberState>,
     /// The last lines that its processes wrote.
@@ -271,6 +273,7 @@ impl Instance {
     /// the state `Stopped` published, another thread may want a process again, and that one does not wait.
     pub fn set_down(&self) -> bool {
         let wanted = self.is_wanted();
+        self.set_has_script(false);
         self.set_state(if wanted { NfState::Down } else { NfState::Stopped });
         wanted
     }
@@ -375,6 +378,16 @@ impl Instance {
     /// Sets that the NF has requested the end of the run.
     pub fn set_over(&self) {
         self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a script of the NF holds the run: it runs or waits for a time, and has not requested the end.
+    pub fn holds_run(&self) -> bool {
+        self.has_script.load(Ordering::Relaxed) && !self.is_over()
+    }
+
+    /// Sets whether a script in its process runs or waits for a time.
+    pub fn set_has_script(&self, has_script: bool) {
+        self.has_script.store(has_script, Ordering::Relaxed);
     }
 
     /// Locks the status of the process.

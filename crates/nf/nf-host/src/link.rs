@@ -559,6 +559,10 @@ impl NfLink for ProcessLink {
         self.instance.is_over()
     }
 
+    fn holds_run(&self) -> bool {
+        self.instance.holds_run()
+    }
+
     fn status(&self, what: &str) -> Option<String> {
         Some(match what {
             "state" => self.instance.state().name().to_string(),

@@ -360,6 +360,10 @@ impl Watched {
             FromNf::Failed { why } => self.fail(format!("NF `{name}` does not run: {why}")),
             FromNf::Finding { text } => drop(self.tell(format!("NF `{name}`: {text}"))),
             FromNf::Over if self.instance.spec.has_elements => self.instance.set_over(),
+            FromNf::HoldsRun { holds } if self.instance.spec.has_elements => {
+                self.instance.set_has_script(holds);
+            }
+            FromNf::HoldsRun { .. } => {}
             FromNf::Over => {
                 drop(self.tell(format!("NF `{name}` asks for the end of the run, which is not its own")))
             }

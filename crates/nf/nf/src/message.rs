@@ -44,6 +44,12 @@ pub enum FromNf {
     },
     /// The NF has nothing left to do, and requests the end of the run.
     Over,
+    /// Whether a script of the NF runs or waits for a time, which the end of the run waits for. Only the
+    /// host's own processes of Click configurations send it.
+    HoldsRun {
+        /// Whether one does.
+        holds: bool,
+    },
     /// The NF requests neighbours until it withdraws the request or ends: the host reports the changes of
     /// each.
     Resolve {

@@ -17,10 +17,11 @@ mod tests;
 
 pub use port::capture::is_capture_name;
 
+use crate::machine::{HERE, Machine};
 use crate::services::Opened;
 use chain::{Chain, PortDecl, PortKind, PortSource, Sink, TrafficDecl, device_direction, device_name};
-use diag::Diagnostics;
-use element::configure::Direction;
+use diag::{Diagnostic, Diagnostics};
+use element::configure::{Direction, MissingDevice};
 use handle::Queue;
 use packet::MacAddr;
 use port::capture::CaptureReader;
@@ -30,10 +31,10 @@ use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Po
 use share::share;
 use shm::packet_region::RegionOptions;
 use shm::pool::PacketPool;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use target::Target;
+use target::{Target, Unavailable};
 
 /// Generates the frames of a port with generated traffic; `None` if there are errors, which it records.
 pub type MakeTraffic = Box<dyn Fn(&TrafficDecl, &mut Diagnostics) -> Option<Arc<FrameSet>>>;
@@ -48,6 +49,12 @@ pub struct Ports {
     workers: usize,
     traffic: MakeTraffic,
     dry: bool,
+    /// The machine that a check is for.
+    machine: Machine,
+    /// What this machine lacks for the port that was opened last.
+    missing: Option<MissingDevice>,
+    /// Devices that were reported as missing.
+    reported: HashSet<String>,
     /// PCI devices of the chain: DPDK needs them at its start.
     pci: Vec<String>,
     dpdk: Option<Arc<Dpdk>>,
@@ -59,6 +66,8 @@ pub struct Ports {
     notes: Vec<String>,
     /// The memory into which devices receive.
     memory: RegionOptions,
+    /// Whether the errors of declared ports were recorded.
+    is_prepared: bool,
 }
 
 /// The key of a queue that several elements share.
@@ -82,7 +91,7 @@ impl Ports {
         let devices = chain.graph.elements.iter().filter(|e| device_direction(e.class.as_str()).is_some());
         let named = devices.filter_map(|element| device_name(&element.config)).map(|name| name.text);
         let declared = chain.ports.iter().filter_map(|port| match &port.kind {
-            PortKind::Device(device) => Some(device.clone()),
+            PortKind::Device(device) => Some(device.text.clone()),
             PortKind::Local(..) => None,
         });
         let specs = named.chain(declared).filter(|name| DpdkSpec::is_meant(name));
@@ -96,6 +105,9 @@ impl Ports {
             workers: workers.max(1),
             traffic: made,
             dry: false,
+            machine: Machine::This,
+            missing: None,
+            reported: HashSet::new(),
             pci,
             dpdk: None,
             queues: HashMap::new(),
@@ -103,20 +115,42 @@ impl Ports {
             opened: HashMap::new(),
             notes: vec![],
             memory,
+            is_prepared: false,
         }
     }
 
-    /// Opens ports for a check only from now on.
-    pub fn dry(&mut self) {
-        self.dry = true;
+    /// Opens ports for a check only from now on. With [`Machine::Any`], devices need not be here.
+    pub fn dry(&mut self, machine: Machine) {
+        (self.dry, self.machine) = (true, machine);
     }
 
     /// Generates all traffic now, and records its errors at their locations. Otherwise traffic is generated
-    /// when its port is opened.
+    /// when its port is opened. Records the declared devices that this machine lacks, too.
     pub fn prepare(&mut self, diags: &mut Diagnostics) {
         for number in 0..self.declared.len() {
             self.frames(number, diags);
         }
+        for port in self.declared.iter_mut().filter(|port| !port.broken) {
+            let PortKind::Device(device) = &port.kind else { continue };
+            let mistake = match target::find_device(&device.text) {
+                Ok(()) => continue,
+                Err(Unavailable::Wrong(message)) => Diagnostic::error(device.span, message),
+                Err(Unavailable::Missing(MissingDevice { message, help })) => {
+                    let missing = Diagnostic::error(device.span, message).help(help);
+                    self.machine.record([missing], diags);
+                    continue;
+                }
+            };
+            diags.push(mistake);
+        }
+        // Elements do not report them again.
+        self.is_prepared = true;
+    }
+
+    /// What this machine lacks for the port that was opened last, in a check for another machine. Each device
+    /// is returned once.
+    pub fn take_missing(&mut self) -> Option<MissingDevice> {
+        self.missing.take()
     }
 
     /// Warnings about options that could not be met, as sentences. Each is returned once.
@@ -136,11 +170,11 @@ impl Ports {
         let target = self.target(name).ok()?;
         let device = match &target {
             Target::Declared(number) => match &self.declared.get(*number)?.kind {
-                PortKind::Device(device) => device.clone(),
+                PortKind::Device(device) => device.text.clone(),
                 PortKind::Local(..) => return None,
             },
             Target::Device(device) | Target::Interface(device) => device.clone(),
-            Target::Capture(_) => return None,
+            Target::Capture(_) | Target::Numbered(_) => return None,
         };
         let spec = target::device_spec(&device, self.workers);
         let opened = spec.as_ref().ok().and_then(|spec| self.opened.get(&Key::Device(spec.clone(), 0)));
@@ -189,12 +223,13 @@ impl Ports {
     fn open_declared(&mut self, number: usize, direction: Direction, worker: usize) -> Opened {
         let port = self.declared.get(number).cloned().ok_or("there is no such port")?;
         let name = &port.name;
-        if port.broken && self.dry {
-            // The error was reported at the port's declaration.
+        let is_device = matches!(port.kind, PortKind::Device(_));
+        if self.dry && (port.broken || is_device && self.is_prepared) {
+            // Errors were reported at the port's declaration.
             return Ok(Box::new(MemoryPort::sink(name.as_str())));
         }
         match (port.kind, direction) {
-            (PortKind::Device(device), _) => self.open_device(&device, name, direction, worker),
+            (PortKind::Device(device), _) => self.open_device(&device.text, name, direction, worker),
             (PortKind::Local(PortSource::Capture { path, passes }, _), Direction::Receive) => {
                 self.read(&path, passes, name, worker)
             }
@@ -285,11 +320,11 @@ impl Ports {
     }
 
     fn open_device(&mut self, device: &str, name: &str, direction: Direction, worker: usize) -> Opened {
-        let spec = target::device_spec(device, self.workers)?;
         if self.dry {
-            DpdkSpec::parse(&spec).map_err(|error| error.to_string())?;
+            target::find_device(device).or_else(|why| self.go_without(device, why))?;
             return Ok(Box::new(MemoryPort::sink(name)));
         }
+        let spec = target::device_spec(device, self.workers)?;
         self.share(Key::Device(spec.clone(), worker), name, direction, |ports| {
             if !ports.queues.contains_key(&spec) {
                 let queues = ports.start_device(&spec)?;
@@ -298,6 +333,24 @@ impl Ports {
             let queue = ports.queues.get_mut(&spec).and_then(|queues| queues.get_mut(worker)?.take());
             queue.ok_or_else(|| format!("`{device}` has no queue for worker {worker}"))
         })
+    }
+
+    /// Continues a check for another machine without a device that is missing here, and stores what is
+    /// missing for [`Ports::take_missing`].
+    ///
+    /// # Errors
+    /// A sentence: the device is needed here, or no machine has it.
+    fn go_without(&mut self, device: &str, why: Unavailable) -> Result<(), String> {
+        match why {
+            Unavailable::Missing(missing) if self.machine == Machine::Any => {
+                if self.reported.insert(device.to_string()) {
+                    let help = format!("{}; {HERE}", missing.help);
+                    self.missing = Some(MissingDevice { help, ..missing });
+                }
+                Ok(())
+            }
+            why => Err(why.to_string()),
+        }
     }
 
     fn start_device(&mut self, spec: &str) -> Result<Vec<Option<Box<dyn Port>>>, String> {
@@ -323,7 +376,12 @@ impl Ports {
     /// # Errors
     /// A sentence with the cause and the remedy.
     pub fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Opened {
-        match self.target(name)? {
+        let target = match self.target(name) {
+            // Another machine may have such a device.
+            Err(why) => target::elsewhere(name, &self.declared).ok_or(why)?,
+            Ok(target) => target,
+        };
+        match target {
             Target::Declared(number) => {
                 let mut port = self.open_declared(number, direction, worker)?;
                 if direction == Direction::Receive {
@@ -336,6 +394,10 @@ impl Ports {
                 Direction::Receive => self.read(&path, 1, name, worker),
                 Direction::Send => self.write(&path, None, name),
             },
+            Target::Numbered(number) => {
+                self.go_without(&number, target::no_number(&number))?;
+                Ok(Box::new(MemoryPort::sink(name)))
+            }
             Target::Device(device) | Target::Interface(device) => {
                 self.open_device(&device, name, direction, worker)
             }
@@ -364,7 +426,7 @@ impl Ports {
                 | (PortKind::Local(_, Sink::Capture(path)), Direction::Send) => Some(path.clone()),
                 _ => None,
             },
-            Target::Device(_) | Target::Interface(_) => None,
+            Target::Device(_) | Target::Interface(_) | Target::Numbered(_) => None,
         }
     }
 }

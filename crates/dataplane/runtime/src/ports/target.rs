@@ -2,6 +2,7 @@
 
 use chain::PortDecl;
 use diag::did_you_mean;
+use element::configure::MissingDevice;
 use packet::MacAddr;
 use port::capture::is_capture_name;
 use port::{DpdkSpec, driver_names};
@@ -9,6 +10,12 @@ use std::path::{Path, PathBuf};
 
 /// The folder of network interfaces in Linux's sysfs.
 const INTERFACES: &str = "/sys/class/net";
+/// The folder of PCI devices in Linux's sysfs.
+const PCI_DEVICES: &str = "/sys/bus/pci/devices";
+/// The most bytes of an interface's name in Linux.
+const MOST_NAME_BYTES: usize = 15;
+/// In front of the name of an interface in configurations for netmap. The interface is opened without netmap.
+const NETMAP: &str = "netmap:";
 
 /// The target of a port name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +28,8 @@ pub(super) enum Target {
     Device(String),
     /// A network interface of this machine.
     Interface(String),
+    /// A port of DPDK by its number, which is not resolved.
+    Numbered(String),
 }
 
 /// Resolves a port name of an element.
@@ -39,7 +48,7 @@ pub(super) fn resolve(name: &str, declared: &[PortDecl], folder: &Path) -> Resul
     }
     match name.parse::<usize>() {
         Ok(number) if number < declared.len() => return Ok(Target::Declared(number)),
-        _ if is_interface(name) => return Ok(Target::Interface(name.to_string())),
+        _ if is_interface(interface(name)) => return Ok(Target::Interface(interface(name).to_string())),
         _ => {}
     }
     let names = || declared.iter().map(|port| port.name.as_str());
@@ -55,10 +64,117 @@ pub(super) fn resolve(name: &str, declared: &[PortDecl], folder: &Path) -> Resul
     Err(format!("there is no port `{name}`; {known}; {remedy}"))
 }
 
+/// The name of the network interface that a device is, without the prefix for netmap.
+pub(super) fn interface(device: &str) -> &str {
+    device.strip_prefix(NETMAP).unwrap_or(device)
+}
+
+/// Whether a name has the form of a network interface's name.
+fn is_interface_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_graphic() && !['/', ',', '=', ':'].contains(&c);
+    (1..=MOST_NAME_BYTES).contains(&name.len()) && name.chars().all(is_plain) && !name.starts_with('.')
+}
+
+/// The device of another machine that a name may be which is no port: a network interface, or a port of DPDK
+/// by its number. A name that is close to that of a declared port is misspelt.
+pub(super) fn elsewhere(name: &str, declared: &[PortDecl]) -> Option<Target> {
+    let names = declared.iter().map(|port| port.name.as_str());
+    if !is_interface_name(interface(name)) || did_you_mean(name, names).is_some() {
+        return None;
+    }
+    if !name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Target::Interface(interface(name).to_string()));
+    }
+    declared.is_empty().then(|| Target::Numbered(name.to_string()))
+}
+
+/// What a number lacks that names no declared port.
+pub(super) fn no_number(number: &str) -> Unavailable {
+    Unavailable::Missing(MissingDevice {
+        message: format!("there is no port `{number}`: which device has a number depends on the machine"),
+        help:
+            "name a PCI address or a network interface, or declare the ports in a chain file, in whose order \
+               they have numbers"
+                .into(),
+    })
+}
+
 /// Whether this machine has a network interface of that name.
 fn is_interface(name: &str) -> bool {
-    let plain = !name.is_empty() && !name.contains(['/', ',', '=']) && !name.starts_with('.');
-    plain && Path::new(INTERFACES).join(name).exists()
+    is_interface_name(name) && Path::new(INTERFACES).join(name).exists()
+}
+
+/// Why a device cannot be opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Unavailable {
+    /// No machine has such a device.
+    Wrong(String),
+    /// This machine has no such device.
+    Missing(MissingDevice),
+}
+
+impl std::fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unavailable::Wrong(message) => f.write_str(message),
+            Unavailable::Missing(MissingDevice { message, help }) => write!(f, "{message}: {help}"),
+        }
+    }
+}
+
+fn no_interface(name: &str) -> Unavailable {
+    Unavailable::Missing(MissingDevice {
+        message: format!("this machine has no network interface `{name}`"),
+        help: "name one of the machine that runs the chain (`ip link` lists them), a DPDK device such as \
+               `net_af_packet0,iface=eth0`, or a PCI address"
+            .into(),
+    })
+}
+
+/// Looks for a device on this machine and opens nothing. `device` is the value of `device = "..."` or a
+/// device name in a configuration.
+///
+/// # Errors
+/// Why it cannot be opened.
+pub(super) fn find_device(device: &str) -> Result<(), Unavailable> {
+    let missing = |message: String, help: &str| {
+        Err(Unavailable::Missing(MissingDevice { message, help: help.to_string() }))
+    };
+    if !DpdkSpec::is_meant(device) {
+        let name = interface(device);
+        return match is_interface_name(name) {
+            true if is_interface(name) => Ok(()),
+            true => Err(no_interface(name)),
+            false => Err(Unavailable::Wrong(format!(
+                "`{device}` is no device: name a network interface (`ip link` lists them), a DPDK device such \
+                 as `net_af_packet0,iface=eth0`, or a PCI address"
+            ))),
+        };
+    }
+    let spec = DpdkSpec::parse(device).map_err(|error| Unavailable::Wrong(error.to_string()))?;
+    if let Some(pci) = spec.pci() {
+        let devices = Path::new(PCI_DEVICES);
+        return match devices.exists() && !devices.join(pci).exists() {
+            true => missing(
+                format!("this machine has no PCI device {pci}"),
+                "name one of the machine that runs the chain: `lspci -D` lists them",
+            ),
+            false => Ok(()),
+        };
+    }
+    let drivers = driver_names();
+    if let Some(why) = driver_is_missing(device, &drivers) {
+        // A name that is close to that of a driver is misspelt.
+        let base = spec.name().trim_end_matches(|c: char| c.is_ascii_digit());
+        return match did_you_mean(base, &drivers) {
+            Some(_) => Err(Unavailable::Wrong(why)),
+            None => missing(why, "install the driver on the machine that runs the chain"),
+        };
+    }
+    match device.split(',').find_map(|part| part.strip_prefix("iface=")) {
+        Some(name) if device.starts_with("net_af_") && !is_interface(name) => Err(no_interface(name)),
+        _ => Ok(()),
+    }
 }
 
 /// The hardware address of a network interface of this machine.
@@ -99,11 +215,9 @@ pub(super) fn device_spec(device: &str, workers: usize) -> Result<String, String
             Some(why) => Err(why),
         };
     }
+    let device = interface(device);
     if !is_interface(device) {
-        return Err(format!(
-            "there is no device `{device}`: name a network interface of this machine (`ip link` lists them), a \
-             DPDK device such as `net_af_packet0,iface=eth0`, or a PCI address"
-        ));
+        return Err(no_interface(device).to_string());
     }
     let queues = if workers > 1 { format!(",qpairs={workers}") } else { String::new() };
     Ok(format!("net_af_packet_{device},iface={device}{queues}"))

@@ -264,7 +264,7 @@ fn what_cannot_be_opened_says_why() {
 fn a_dry_run_leaves_no_traces() {
     let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 1), ("out.pcap", 3)]);
     let mut ports = fixture.ports(1);
-    ports.dry();
+    ports.dry(Machine::This);
     let mut opens = |name: &str, direction| ports.open(name, direction, 0).map(|_| ());
     assert_eq!(opens("inside", Direction::Receive), Ok(()));
     assert_eq!(opens("inside", Direction::Send), Ok(()));
@@ -275,6 +275,68 @@ fn a_dry_run_leaves_no_traces() {
     assert_eq!(read_capture(&fixture.path("out.pcap")).len(), 3);
     assert!(!fixture.path("new.pcap").exists());
     assert!(ports.dpdk.is_none());
+}
+
+/// What is missing when this name is opened in a check for another machine, or why it cannot be opened.
+fn checked_elsewhere(ports: &mut Ports, name: &str) -> Result<Option<String>, String> {
+    ports.open(name, Direction::Receive, 0).map(|_| ports.take_missing().map(|missing| missing.message))
+}
+
+#[test]
+fn a_check_for_another_machine_needs_no_devices() {
+    let fixture = fixture("x.click", "Idle -> Discard;", &[]);
+    let missing = |name: &str| {
+        let mut here = fixture.ports(1);
+        here.dry(Machine::This);
+        let refused =
+            here.open(name, Direction::Receive, 0).err().unwrap_or_else(|| panic!("`{name}` is here"));
+        let mut ports = fixture.ports(1);
+        ports.dry(Machine::Any);
+        let message = checked_elsewhere(&mut ports, name).expect("any machine").expect("it is not here");
+        assert!(refused.starts_with(&message) && !refused.contains("--here"), "{refused}");
+        assert_eq!(checked_elsewhere(&mut ports, name), Ok(None), "each device is reported once");
+        message
+    };
+    let no_interface = "this machine has no network interface `none0`";
+    for name in ["none0", "netmap:none0", "net_af_packet0,iface=none0", "net_af_xdp0,iface=none0"] {
+        // Without DPDK no plug-in says that `net_af_xdp` is missing.
+        assert!(
+            [no_interface, "DPDK has no driver"].iter().any(|part| missing(name).starts_with(part)),
+            "{name}"
+        );
+    }
+    if Path::new("/sys/bus/pci/devices").exists() {
+        assert_eq!(missing("FFFF:ff:1f.7"), "this machine has no PCI device ffff:ff:1f.7");
+    }
+    assert!(missing("0").starts_with("there is no port `0`"));
+    let mut ports = fixture.ports(1);
+    ports.dry(Machine::Any);
+    // No machine has these.
+    for name in ["", "a/b", "a b", "gone.pcap", "longer-than-15-bytes", "netmap:", "net_null0\0"] {
+        assert!(checked_elsewhere(&mut ports, name).is_err(), "{name}");
+    }
+    assert_eq!(checked_elsewhere(&mut ports, "net_null0"), Ok(None));
+}
+
+#[test]
+fn declared_devices_are_checked_at_their_places() {
+    let text = LOCAL.replace(
+        "gen = { traffic = { frames = 10 }, count = 7, discard = true }",
+        "gen = { device = \"none0\" }",
+    );
+    let fixture = fixture("c.toml", &text, &[("in.pcap", 1)]);
+    for (machine, severity) in [(Machine::This, "error"), (Machine::Any, "warning")] {
+        let mut ports = fixture.ports(1);
+        ports.dry(machine);
+        let mut diags = Diagnostics::new();
+        ports.prepare(&mut diags);
+        let shown = diags.render_short(&fixture.map);
+        let start = format!("{}:5:19: {severity}: this machine has no", fixture.path("c.toml").display());
+        assert!(shown.starts_with(&start) && shown.lines().count() == 1, "{shown}");
+        assert_eq!(checked_elsewhere(&mut ports, "gen"), Ok(None), "its declaration has the diagnostic");
+        // A name that is close to that of a port is no interface.
+        assert!(checked_elsewhere(&mut ports, "gene").is_err_and(|why| why.contains("did you mean `gen`")));
+    }
 }
 
 #[test]

@@ -7,7 +7,6 @@ use shm::Packet;
 use shm::burst::Vector;
 use shm::pool::{PacketPool, Pool};
 use std::cmp::Reverse;
-use std::sync::atomic::Ordering;
 
 /// The class of elements that only pass packets on.
 const PASSES_ON: &str = "Null";
@@ -80,8 +79,9 @@ impl Host for Worker {
         self.sources_wait = true;
     }
 
-    fn stop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+    fn stop(&mut self, node: usize) {
+        self.stop_requests.request(self.nodes[node].nf);
+        self.heed_stop_requests();
     }
 
     fn print(&mut self, line: &str) {

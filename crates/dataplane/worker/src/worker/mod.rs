@@ -7,6 +7,7 @@
 //! - `handlers`: calls handlers and exchanges elements
 //! - `host`: implements the operations that elements call on their worker
 //! - `profiled`: the same with probes
+//! - `stopping`: ends the run when its NFs have requested that
 
 mod forward;
 mod fused_regions;
@@ -15,6 +16,7 @@ mod handoff;
 mod host;
 mod profiled;
 mod pull;
+mod stopping;
 mod turn;
 
 use crate::clock::Clock;
@@ -26,6 +28,7 @@ use crate::handoff::HandedOff;
 use crate::mailbox::Mailbox;
 use crate::profile::{Probe, Probes};
 use crate::quiescence::{Quiescence, WorkerActivity};
+use crate::stop_requests::{EndsWith, StopRequests};
 use codegen::Scratch;
 use crossbeam_queue::ArrayQueue;
 use element::{BoxElement, Work};
@@ -70,8 +73,12 @@ pub struct Worker {
     pub handoff: Arc<ArrayQueue<HandedOff>>,
     /// For each worker, the handoff queue of packets that sources of other workers received for it.
     pub rings: Vec<Arc<ArrayQueue<HandedOff>>>,
-    /// Set when any worker wants the run to end.
+    /// Set when the run ends.
     pub stop: Arc<AtomicBool>,
+    /// The requests of elements to end the run.
+    pub stop_requests: Arc<StopRequests>,
+    /// The NFs whose scripts have been ended, each at its request.
+    pub(crate) ended_nfs: Vec<usize>,
     /// The number of workers that have nothing left to do.
     pub quiescence: Arc<Quiescence>,
     /// Its progress, for other threads to read.
@@ -139,6 +146,8 @@ impl Worker {
             rings: vec![ring],
             is_done: false,
             stop: Arc::default(),
+            stop_requests: Arc::new(StopRequests::new(EndsWith::All, 1, [false])),
+            ended_nfs: vec![],
             quiescence: Arc::new(Quiescence::new(1)),
             activity: Arc::default(),
             is_fused: Arc::new(AtomicBool::new(is_fused)),

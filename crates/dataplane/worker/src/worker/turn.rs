@@ -221,7 +221,7 @@ impl Worker {
         let mut sources = tasks.iter().zip(finished).filter(|(node, _)| self.nodes[**node].inputs.is_empty());
         // A configuration without sources waits for its scripts or a stop.
         let none = sources.clone().next().is_none();
-        !(none && self.number == 0) && sources.all(|(_, finished)| *finished)
+        !(none && self.number == 0) && sources.all(|(_, finished)| *finished) && !self.holds_run()
     }
 
     /// Whether an element keeps packets for an event that is yet to happen.
@@ -292,6 +292,8 @@ impl Worker {
         self.settle_counters();
         self.follow_cells();
         self.tick_caches();
+        self.end_scripts();
+        self.heed_stop_requests();
         let now_ns = self.now_ns;
         for node in &mut self.nodes {
             if let Some(element) = &mut node.element {

@@ -3,6 +3,7 @@
 use super::expand::{self, shift, without_quotes};
 use super::function;
 use super::interpreter::Interpreter;
+use super::program::End;
 use click::config::quote;
 use element::{Work, random};
 use std::io::Read;
@@ -165,8 +166,11 @@ impl Interpreter {
     /// Writes the handler `step`.
     ///
     /// # Errors
-    /// If that is no number.
+    /// If that is no number, or the script has stopped.
     pub fn write_step(&mut self, value: &str) -> Result<(), String> {
+        if self.ended() == Some(End::Stop) {
+            return Err(format!("script `{}` has stopped: it takes no more steps", self.name));
+        }
         self.step(match value.trim() {
             "" | "router" => 1,
             steps => steps.parse().map_err(|_| "a number of steps is expected")?,

@@ -198,17 +198,23 @@ impl Interpreter {
         }
     }
 
-    /// Executes the rest when the run ends, without waiting. A second pause or a jump back ends the script.
+    /// Executes the rest when the run or the script's NF ends, without waiting. A second pause or a jump back
+    /// ends the script.
     pub fn run_out(&mut self, work: &mut Work<'_>) {
+        if self.ended.is_some() {
+            return;
+        }
         self.ending = true;
         self.step(1);
         loop {
             let before = self.at;
             let outcome = self.run_for(1, work);
             if outcome != Outcome::Yielded || self.at <= before {
-                return;
+                break;
             }
         }
+        self.ending = false;
+        self.ended.get_or_insert(End::Stop);
     }
 
     /// Prints the text without a line end.

@@ -15,7 +15,7 @@ mod sprintf;
 mod tests;
 
 use click::config::{parse, split_words};
-use diag::Spanned;
+use diag::{Span, Spanned};
 use element::{
     BoxElement, Class, Configure, Element, Opaque, PortCodes, Progress, Row, Scope, Shape, StateScope, Task,
     Work,
@@ -24,8 +24,7 @@ use interpreter::{Interpreter, Outcome, Scripts};
 use program::{End, Program};
 use shm::burst::{Batch, Vector};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[&SCRIPT, &DRIVER_MANAGER];
@@ -56,6 +55,11 @@ Executes instructions: sets variables, reads and writes handlers, waits, and end
 - **handlers**: `step`, `goto`, `run`, `set` (write); exported variables (read); `run` and the functions, for
   scripts only
 - **drop reasons**: `script`: a packet script dropped it or named no port
+- **several NFs**: `stop` ends the script's own NF: its other scripts hold the run no more, and its DRIVER
+  script executes the rest. The run ends when an NF has stopped and no script that contains `stop` runs or
+  waits for a time in another NF; `ends_with` of a chain file selects other NFs. Until then the packets of the
+  stopped NF are processed. A script that waits for a step holds nothing: the script that would give the step
+  may have stopped. A step for a script that has stopped is refused
 - **difference**: TYPE SIGNAL and PROXY and the functions `kill` and `writable` do not exist: signals belong
   to the host. A run ends with its sources; a script that contains `stop` keeps it going while it waits for a
   time, others do not. When the run ends, a DRIVER script executes the rest at once, up to a second `pause`
@@ -74,7 +78,8 @@ const DRIVER_MANAGER: Class = Class {
 # DriverManager(INSTRUCTIONS...)
 
 As Script, with TYPE DRIVER: `pause` waits for the end of the run, which a source with `STOP true` requests
-or which comes when all sources have finished. There is at most one.
+or which comes when all sources have finished. There is at most one in each NF; in a chain,
+the run ends with the last of them.
 
 Instructions, substitution, handlers and differences are those of Script.
 ",
@@ -129,10 +134,15 @@ fn make(cx: &mut Configure<'_>, default: Option<Type>) -> Option<BoxElement> {
     }
     let fine = args.finish();
     if kind == Type::Driver {
-        let taken = cx.shared(Scope::Worker, "driver script", || AtomicBool::new(false))?;
-        if taken.swap(true, Ordering::Relaxed) {
-            let help = "there is one script of TYPE DRIVER, DriverManager included";
-            cx.error(cx.span, "this is the second driver script").help(help);
+        // Each NF has its own, as if it ran alone.
+        let key = format!("driver script of NF {}", cx.services.nf(cx.name));
+        let first = cx.shared(Scope::Worker, &key, OnceLock::<Span>::new)?;
+        if let Err(span) = first.set(cx.span) {
+            let first = first.get().copied().unwrap_or(span);
+            cx.error(span, "this is the second driver script of the NF").with_note(first, "the first").help(
+                "an NF has one script of TYPE DRIVER, DriverManager included: give this one another TYPE, or \
+                 make its elements an NF of their own",
+            );
             return None;
         }
     }
@@ -196,6 +206,16 @@ impl Script {
         }
     }
 
+    /// Whether the run continues while the script runs or waits for a time.
+    fn can_hold_run(&self) -> bool {
+        self.holds_the_run && self.here && self.kind != Type::Packet
+    }
+
+    /// Whether it runs or waits for a time: it has not ended, and does not wait for a step.
+    fn is_active(&self) -> bool {
+        self.with(|script| script.ended().is_none() && !script.is_paused()).unwrap_or(true)
+    }
+
     /// Runs the script until it blocks, and sets the time of the next call.
     fn go_on(&mut self, work: &mut Work<'_>) {
         let outcome = self.with(|script| {
@@ -248,8 +268,7 @@ impl Opaque for Script {
 impl Task for Script {
     /// Only keeps the run going: [`Element::fire`] does the work.
     fn run_task(&mut self, _vector: &mut Vector, _work: &mut Work<'_>) -> Progress {
-        let waits = self.with(|script| script.ended().is_none() && !script.is_paused()).unwrap_or(true);
-        if waits { Progress::Idle } else { Progress::Finished }
+        if self.is_active() { Progress::Idle } else { Progress::Finished }
     }
 }
 
@@ -271,7 +290,20 @@ impl Element for Script {
     }
 
     fn task(&mut self) -> Option<&mut dyn Task> {
-        (self.holds_the_run && self.here && self.kind != Type::Packet).then_some(self)
+        self.can_hold_run().then_some(self)
+    }
+
+    fn holds_run(&self) -> bool {
+        self.can_hold_run() && self.is_active()
+    }
+
+    fn end_script(&mut self, work: &mut Work<'_>) {
+        if self.here && self.kind == Type::Driver {
+            self.with(|script| {
+                script.run_out(work);
+                script.flush(work);
+            });
+        }
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {

@@ -271,6 +271,9 @@ impl Services for World {
     fn element(&self, _: &str, name: &str) -> Option<(String, &'static str)> {
         (name == "c").then(|| ("c".to_string(), "Counter"))
     }
+    fn nf(&self, element: &str) -> usize {
+        usize::from(element.starts_with("other/"))
+    }
 }
 
 impl World {
@@ -343,6 +346,8 @@ fn there_is_one_driver_script_and_unknown_elements_are_warned_of() {
     world.make(&DRIVER_MANAGER, "d", "pause").unwrap();
     let mistake = world.make(&SCRIPT, "e", "TYPE DRIVER, pause").err().unwrap();
     assert!(mistake.contains("second driver script"), "{mistake}");
+    assert!(mistake.contains("the first (test.click:1:1)"), "{mistake}");
+    assert!(world.make(&DRIVER_MANAGER, "other/d", "pause").is_ok(), "another NF has its own");
     let (element, said) = world.try_make(&SCRIPT, "s", "read c.count, write d.x 5, write $d.x");
     assert!(
         element.is_some() && said.contains("test.click:1:21: warning: there is no element `d`"),
@@ -397,6 +402,44 @@ fn a_driver_manager_prints_at_the_end() {
     driver.stop(&mut Work::new(host, 0));
     assert_eq!(host.printed, ["12"]);
     let _ = host.now_ns();
+}
+
+#[test]
+fn a_script_holds_the_run_while_it_can_go_on_by_itself() {
+    let mut rig = Rig::new("Script", "", 0, 0);
+    let mut holds = |class, text: &str| {
+        let mut script = World::default().make(class, "s", text).unwrap();
+        script.start(&mut Work::new(rig.host(), 0));
+        script.fire(&mut Work::new(rig.host(), 0));
+        script.holds_run()
+    };
+    for text in ["wait 1s, stop", "wait 1s, goto stop $(gt 1 0)"] {
+        assert!(holds(&DRIVER_MANAGER, text) && holds(&SCRIPT, text), "{text}");
+    }
+    assert!(holds(&DRIVER_MANAGER, "wait 1s") && !holds(&SCRIPT, "wait 1s"));
+    for text in ["pause, stop", "wait_stop, wait 1s, stop", "print 1, stop", "exit, stop", "error, stop"] {
+        assert!(!holds(&DRIVER_MANAGER, text) && !holds(&SCRIPT, text), "{text}");
+    }
+    assert!(!holds(&SCRIPT, "TYPE PASSIVE, wait 1s, stop"));
+}
+
+#[test]
+fn a_driver_script_does_what_is_left_once_when_its_nf_ends() {
+    let mut world = World::default();
+    let script = "pause, print 1, wait 1s, print 2, pause, print 3";
+    let mut driver = world.make(&DRIVER_MANAGER, "d", script).unwrap();
+    let mut active = world.make(&SCRIPT, "s", script).unwrap();
+    let mut rig = Rig::new("Script", "", 0, 0);
+    for element in [&mut driver, &mut active] {
+        element.start(&mut Work::new(rig.host(), 0));
+        element.fire(&mut Work::new(rig.host(), 0));
+        element.end_script(&mut Work::new(rig.host(), 0));
+        element.stop(&mut Work::new(rig.host(), 0));
+    }
+    assert_eq!(rig.host().printed, ["1", "2"], "only the driver script, up to its second pause");
+    let refused = driver.handlers().write("step", "1", &mut []).unwrap_err();
+    assert!(refused.contains("`d` has stopped"), "{refused}");
+    assert_eq!(active.handlers().write("step", "1", &mut []), Ok(()));
 }
 
 #[test]

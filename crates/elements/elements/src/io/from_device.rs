@@ -25,10 +25,10 @@ Receives packets from a port and pushes them out.
 
 - **ports**: no input; 1 or 2 push outputs. Packets that are not IP leave by the second when FORCE_IP is set
 - **arguments**: `DEVNAME`: a port of the chain file, a DPDK device (`net_pcap0,rx_pcap=in.pcap`), a PCI
-  address, a network interface or a capture file; `BURST` (packets at a time, default: the run's);
-  `ACTIVE` (bool, default true); `FORCE_IP` (bool, default false): emit only IP packets, with header and
-  destination annotations set. `SNIFFER`, `PROMISC`, `SNAPLEN`, `METHOD`, `CAPTURE`, `PROTOCOL`, `HEADROOM`,
-  `OUTBOUND`, `TIMESTAMP` are accepted and have no effect
+  address, a network interface (also as `netmap:eth1`) or a capture file; `BURST` (packets at a time,
+  default: the run's); `ACTIVE` (bool, default true); `FORCE_IP` (bool, default false): emit only IP
+  packets, with header and destination annotations set. `SNIFFER`, `PROMISC`, `SNAPLEN`, `METHOD`,
+  `CAPTURE`, `PROTOCOL`, `HEADROOM`, `OUTBOUND`, `TIMESTAMP` are accepted and have no effect
 - **annotations**: the MAC header, timestamp and packet type are set by the port
 - **workers**: each receives from a queue of its own. It hands packets to the worker with their flow's state if the
   chain has any, or to distribute the work if the port does not

@@ -89,6 +89,8 @@ struct ProcessNf {
     passed: u64,
     missed: u64,
     failed: Option<String>,
+    /// Whether the NF's request for the end was passed on.
+    has_ended: bool,
 }
 
 /// What an instance reports to the elements that steer packets.
@@ -133,6 +135,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
             passed: 0,
             missed: 0,
             failed: None,
+            has_ended: false,
         })
     })
 }
@@ -391,7 +394,7 @@ impl Task for ProcessNf {
         if !self.link.observes() {
             self.grant(vector, work);
         }
-        if self.link.is_over() {
+        if self.link.is_over() && !std::mem::replace(&mut self.has_ended, true) {
             work.stop();
         }
         // Last, because the packets of output 0 stay in the vector.
@@ -431,6 +434,10 @@ impl Element for ProcessNf {
 
     fn awaits(&self) -> bool {
         !self.waiting.is_empty() && self.link.waits_when_down() && self.link.is_coming()
+    }
+
+    fn holds_run(&self) -> bool {
+        self.link.holds_run()
     }
 
     fn take_warnings(&mut self) -> Vec<String> {

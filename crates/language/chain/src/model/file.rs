@@ -3,7 +3,7 @@
 use super::device::DeviceDecl;
 use super::nf::NfDecl;
 use super::port::PortDecl;
-use diag::{SourceId, Spanned};
+use diag::{SourceId, Span, Spanned};
 
 /// The declarations of a chain file.
 pub(crate) struct ChainFile {
@@ -25,10 +25,26 @@ pub struct Run {
     pub workers: Option<usize>,
     /// Cores to pin workers to.
     pub cores: Vec<usize>,
+    /// Their locations in the chain file.
+    pub core_spans: Vec<Span>,
     /// The burst size, if the chain file sets it.
     pub burst: Option<usize>,
     /// Whether packet threads never sleep.
     pub poll: bool,
+    /// The NFs whose scripts end the run.
+    pub ends_with: EndsWith,
+}
+
+/// The NFs whose scripts end a run, by `stop`.
+#[derive(Clone, Debug, Default)]
+pub enum EndsWith {
+    /// All that have scripts: the run ends with the last one.
+    #[default]
+    All,
+    /// The first NF that requests it.
+    First,
+    /// These NFs: the run ends with the last of them.
+    Nfs(Vec<Spanned>),
 }
 
 impl ChainFile {

@@ -10,7 +10,7 @@ mod port;
 pub use chain::{Chain, End, Link, NfInfo, ProcessNf};
 pub use device::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
 pub(crate) use file::ChainFile;
-pub use file::Run;
+pub use file::{EndsWith, Run};
 pub use nf::{Body, Define, Program};
 pub(crate) use nf::{Instances, NfDecl, NfText};
 pub use port::{L3InterfaceDecl, PortDecl, PortKind, PortSource, Sink, TrafficDecl};

@@ -26,7 +26,7 @@ pub struct PortDecl {
 #[derive(Clone, Debug)]
 pub enum PortKind {
     /// A device: a DPDK device string, a PCI address or a network interface.
-    Device(String),
+    Device(Spanned),
     /// A port without a device: a source of packets and a sink.
     Local(PortSource, Sink),
 }

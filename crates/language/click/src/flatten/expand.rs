@@ -54,6 +54,7 @@ pub(super) fn expand(
         unconnected: lost,
         unknown: resolved.unknown.clone(),
         incomplete: false,
+        is_composed: false,
     }
 }
 

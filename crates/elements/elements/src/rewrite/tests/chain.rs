@@ -42,7 +42,7 @@ impl Host for Worker {
     }
     fn count(&mut self, _: usize, _: NodeCounter, _: usize) {}
     fn fire_at(&mut self, _: usize, _: u64) {}
-    fn stop(&mut self) {}
+    fn stop(&mut self, _: usize) {}
 
     fn hold_sources(&mut self) {}
     fn print(&mut self, _: &str) {}
