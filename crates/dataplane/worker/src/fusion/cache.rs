@@ -121,12 +121,17 @@ struct FirstEntries {
     /// Milliseconds without them: those left, and the last pause.
     left_ms: u32,
     pause_ms: u32,
+    /// Whether most of them were used when it was last decided.
+    are_used: bool,
+    /// The time for making them in this millisecond.
+    left: Duration,
 }
 
 impl FirstEntries {
     /// Notes what became of entries in a millisecond. If most of them were not used, there are none for a
     /// while, and each time for twice as long.
     fn tick(&mut self, used: u32, unused: u32) {
+        self.left = if self.are_used { LEARNING } else { TRYING };
         if self.left_ms > 0 {
             // These are entries from before, or of flows that came back.
             self.left_ms -= 1;
@@ -137,7 +142,8 @@ impl FirstEntries {
         if self.used + self.unused < ENOUGH {
             return;
         }
-        if self.unused > self.used {
+        self.are_used = self.used >= self.unused;
+        if !self.are_used {
             self.pause_ms = (self.pause_ms * 2).clamp(PAUSE.0, PAUSE.1);
             self.left_ms = self.pause_ms;
         } else {
@@ -154,6 +160,9 @@ pub struct Cache {
     whole: Arc<Verified>,
     follower: Recorder,
     inputs: Vec<Input>,
+    /// For each input, whether several tables have state of some flow: its flows get their entry behind their
+    /// first packet, and others with the second.
+    have_records: Vec<bool>,
     templates: Vec<(usize, Template)>,
     program: Option<CacheProgram>,
     making: Option<JoinHandle<Result<CacheProgram, CodegenError>>>,
@@ -187,6 +196,7 @@ impl Cache {
             how,
             is_evaluated,
             inputs: vec![Input::New; whole.entries.len()],
+            have_records: vec![how == FlowCache::Eager; whole.entries.len()],
             follower: Recorder::new(&whole),
             whole,
             templates: vec![],
@@ -363,8 +373,8 @@ impl Cache {
             }
             let packet = &packets[usize::from(index)];
             let refusal = self.record(input, packet, &SlotBuffer(*packet), state);
-            let is_first = refusal == Some(Refusal::New) && self.first_entries.left_ms == 0;
-            if is_first && self.first.len() < MOST_FIRST {
+            let is_first = refusal == Some(Refusal::New) && self.have_records[input];
+            if is_first && self.first_entries.left_ms == 0 && self.first.len() < MOST_FIRST {
                 self.first.extend(FirstPacket::of(packet));
             }
         }
@@ -374,9 +384,14 @@ impl Cache {
     pub(crate) fn learn_first(&mut self, input: usize, state: &mut EvalState<'_>) {
         let mut first = std::mem::take(&mut self.first);
         for one in first.drain(..) {
-            if !self.left.is_zero() {
-                self.record(input, &one.packet, &one.bytes, state);
+            let left = self.left.min(self.first_entries.left);
+            if left.is_zero() && self.how != FlowCache::Eager {
+                break;
             }
+            let before = self.left;
+            self.record(input, &one.packet, &one.bytes, state);
+            let taken = before.saturating_sub(self.left);
+            self.first_entries.left = self.first_entries.left.saturating_sub(taken);
         }
         self.first = first;
     }
@@ -440,6 +455,7 @@ impl Cache {
             return;
         }
         self.inputs[input] = Input::Cached(layout);
+        self.have_records[input] |= saved.states >= SEVERAL;
         let bytes = template.entry_bytes();
         let next = self.templates.len();
         let known = self.templates.iter().position(|(at, known)| *at == input && *known == template);

@@ -19,8 +19,10 @@ const MERGED_EACH_MS: u32 = 1000;
 /// An entry that no packet uses any more is removed after this time, and one that no packet ever used.
 const IDLE_NS: u64 = 4_000_000_000;
 const UNUSED_MS: u32 = 1000;
-/// Set in the number of an entry's template once the entry was looked at after a packet used it.
-const IS_USED: u64 = 1 << 15;
+/// After this time it is decided whether packets use an entry.
+const DECIDED_MS: u32 = 200;
+/// Set in the number of an entry's template once that was decided.
+const IS_DECIDED: u64 = 1 << 15;
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -68,7 +70,7 @@ impl Entries {
 
     /// The template of an entry, also of one that is over.
     fn template<'a>(&self, at: u64, templates: &'a Templates) -> Option<&'a Template> {
-        let number = self.get(at, cache_entry::MERGED_AS, 2) & !IS_USED;
+        let number = self.get(at, cache_entry::MERGED_AS, 2) & !IS_DECIDED;
         templates.get(number as usize).map(|(_, template)| template)
     }
 
@@ -163,7 +165,7 @@ pub(super) struct Generation {
     users: Users,
 }
 
-/// How many entries were found used, and how many were removed without a packet that used them.
+/// Of how many entries it was decided that packets use them, and that none does.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Use {
     pub used: u32,
@@ -293,17 +295,16 @@ impl Generation {
             let age_ms = now_ms.wrapping_sub(entries.get(at, cache_entry::MERGED_MS, 4) as u32);
             let kind = entries.get(at, cache_entry::MERGED_AS, 2);
             let is_over = entries.get(at, cache_entry::TEMPLATE, 2) == cache_entry::OVER;
-            let is_unused = last_ns == 0 && kind & IS_USED == 0;
-            if is_unused {
+            if kind & IS_DECIDED == 0 && (last_ns > 0 || age_ms >= DECIDED_MS) {
+                found.used += u32::from(last_ns > 0);
+                found.unused += u32::from(last_ns == 0);
+                entries.set(at, cache_entry::MERGED_AS, 2, kind | IS_DECIDED);
+            }
+            if last_ns == 0 {
                 if is_over || age_ms >= UNUSED_MS {
-                    found.unused += u32::from(!is_over);
                     entries.0.remove(record);
                 }
                 continue;
-            }
-            if kind & IS_USED == 0 {
-                found.used += 1;
-                entries.set(at, cache_entry::MERGED_AS, 2, kind | IS_USED);
             }
             let is_idle = last_ns.saturating_add(IDLE_NS) <= now_ns;
             if is_over || is_idle || age_ms >= MERGED_EACH_MS {
