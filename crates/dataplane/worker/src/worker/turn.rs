@@ -52,6 +52,7 @@ impl Worker {
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.start(work));
         }
+        self.follow_queues();
         let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
         let mut turns =
             Turns { finished: vec![false; tasks.len()], tasks, last_held: i64::MAX, ..Turns::default() };
@@ -105,7 +106,8 @@ impl Worker {
             let sources_wait = std::mem::take(&mut self.sources_wait);
             let mut worked = self.take_handed(sources_wait);
             for (at, &node) in tasks.iter().enumerate() {
-                if finished[at] || (sources_wait && self.nodes[node].inputs.is_empty()) {
+                let this = &self.nodes[node];
+                if finished[at] || this.rests || (sources_wait && this.inputs.is_empty()) {
                     continue;
                 }
                 if self.nodes[node].steering.is_some() && !self.can_spread() {
@@ -118,8 +120,11 @@ impl Worker {
                     self.probe_task_end(before, progress == Progress::Idle);
                 }
                 match progress {
-                    Progress::Worked => worked = true,
-                    Progress::Idle => {}
+                    Progress::Worked => {
+                        self.drain(node);
+                        worked = true;
+                    }
+                    Progress::Idle => self.rest(node),
                     Progress::Finished => finished[at] = true,
                 }
             }
@@ -229,7 +234,7 @@ impl Worker {
     }
 
     /// Runs an element's task and pushes the packets that it returns.
-    fn run_task(&mut self, node: usize) -> Progress {
+    pub(super) fn run_task(&mut self, node: usize) -> Progress {
         let mut vector = self.vectors.pop().unwrap_or_default();
         vector.clear();
         let deferred_start = self.deferred.len();
@@ -281,6 +286,7 @@ impl Worker {
             self.settle_counters();
         }
         self.regions.iter_mut().for_each(|region| region.update(&self.cells, is_fused, under_way));
+        self.follow_queues();
         let ready = self.regions.iter().filter(|region| region.is_ready()).count();
         self.activity.fused.store(ready, Ordering::Relaxed);
     }
