@@ -113,8 +113,13 @@ pub fn assemble_dry(
     machine: Machine,
     diags: &mut Diagnostics,
 ) -> anyhow::Result<Option<Assembly>> {
-    let options =
-        runtime::Options { evaluator, fused, folder: chain.folder.clone(), ..runtime::Options::default() };
+    let options = runtime::Options {
+        evaluator,
+        fused,
+        burst: chain.run.burst.unwrap_or(worker::DEFAULT_BURST),
+        folder: chain.folder.clone(),
+        ..runtime::Options::default()
+    };
     Ok(runtime::launch::dry(chain, &options, Box::new(runtime::traffic::declared), machine, diags)?)
 }
 

@@ -55,16 +55,18 @@ pub fn prepare(
     }
     let cores = chain.run.cores.clone();
     let workers = order.workers.map(usize::from).or(chain.run.workers).unwrap_or(cores.len()).max(1);
+    let burst = order.burst.map(usize::from).or(chain.run.burst).unwrap_or(worker::DEFAULT_BURST);
     let evaluator = order.engine == Engine::Evaluator;
     let options = Options {
         workers,
         evaluator,
         fused: chain.fused(order.mode.map(mode)),
         cache: flow_cache(order.cache),
+        burst,
         folder: chain.folder.clone(),
+        ..Options::default()
     };
     let memory = shm::packet_region::RegionOptions::slots(order.slots);
-    let burst = order.burst.map(usize::from).or(chain.run.burst).unwrap_or(worker::DEFAULT_BURST);
     let brief = Brief {
         chain: order.chain.clone(),
         defines: order.defines.clone(),

@@ -21,6 +21,7 @@ use worker::counters::NodeCounters;
 use worker::exchange::{Live, SharedState};
 use worker::fusion::{self, FlowCache, FusedRegion, How};
 use worker::graph::{End, Lowered, Node, Pulled};
+use worker::passage::{self, QueuePassage};
 
 /// The options of a run.
 #[derive(Clone, Debug)]
@@ -33,6 +34,10 @@ pub struct Options {
     pub fused: FusedElements,
     /// When fused regions use a flow cache.
     pub cache: FlowCache,
+    /// The most packets of a burst.
+    pub burst: usize,
+    /// Whether packets pass queues in which they need not wait.
+    pub pass_queues: bool,
     /// The folder of relative file names in the configuration.
     pub folder: PathBuf,
 }
@@ -44,6 +49,8 @@ impl Default for Options {
             evaluator: false,
             fused: FusedElements::Nothing,
             cache: FlowCache::Auto,
+            burst: worker::DEFAULT_BURST,
+            pass_queues: true,
             folder: PathBuf::from("."),
         }
     }
@@ -55,6 +62,8 @@ pub struct Assembly {
     pub graphs: Vec<Vec<Node>>,
     /// The fused regions of each graph.
     pub regions: Vec<Vec<FusedRegion>>,
+    /// Its queues, and whether packets pass them.
+    pub queues: Vec<QueuePassage>,
     /// The context for exchanging elements while they run.
     pub live: Arc<Live>,
     /// Number of different programs that were compiled to machine code.
@@ -129,10 +138,18 @@ fn assemble_all(
         graphs.push(nodes);
     }
     spread_for_state(&mut graphs);
+    let queues = match options.pass_queues {
+        true => passage::find(&mut graphs[0], workers, options.burst),
+        false => vec![],
+    };
+    for nodes in &mut graphs {
+        passage::open(nodes, &queues)
+            .unwrap_or_else(|error| panic!("an invalid program for a queue: {error}"));
+    }
     let mut regions = fuse(&mut graphs, options)?;
     let programs = compile(&mut graphs, &mut regions, options)?;
     let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
-    Ok(Some(Assembly { graphs, regions, live: Arc::new(live), programs, nfs }))
+    Ok(Some(Assembly { graphs, regions, queues, live: Arc::new(live), programs, nfs }))
 }
 
 /// The names of the configurations that a graph is composed of: its NFs, and each instance of one.
@@ -216,6 +233,10 @@ fn make_node(
         config: declared.config.as_str().to_string(),
         steering,
         has_task: works && !elsewhere,
+        reader: None,
+        passed: None,
+        rests: false,
+        is_in_passage: false,
         element: Some(element),
         lowered: lowered.map(|program| {
             let program = Arc::new(program);

@@ -227,7 +227,8 @@ pub fn serve(
         .elements
         .iter_mut()
         .for_each(|element| element.name = instances::element_name(&nf.name, &element.name));
-    let assembly = assemble(&graph, options, &mut interfaces, diags).map_err(|error| error.to_string())?;
+    let options = Options { burst, ..options.clone() };
+    let assembly = assemble(&graph, &options, &mut interfaces, diags).map_err(|error| error.to_string())?;
     let Some(assembly) = assembly else {
         let mistakes: Vec<&str> = diags.iter().map(|mistake| mistake.message.as_str()).collect();
         lock(&interior).ends.say(&FromNf::Failed { why: mistakes.join("; ") });

@@ -97,8 +97,9 @@ fn every_element_has_its_cycles_pushed_or_pulled() {
     if !counts_cycles() {
         return;
     }
-    let text = "f :: FromDevice(in) -> c :: Counter -> q :: Queue(512) -> p :: Paint(3) -> u :: Unqueue
-                -> s :: Strip(14) -> d :: Discard;";
+    // With the limit, packets wait in the queue.
+    let text = "f :: FromDevice(in) -> c :: Counter -> q :: Queue(512) -> p :: Paint(3)
+                -> u :: Unqueue(LIMIT 1000000000000) -> s :: Strip(14) -> d :: Discard;";
     let running = start(text, FusedElements::Nothing);
     assert!(
         !running.probes()[0].is_on() && running.probes()[0].stages().iter().all(|stage| stage.readings == 0)

@@ -68,7 +68,8 @@ pub struct Node {
     pub config: String,
     /// The element; taken out while it runs.
     pub element: Option<BoxElement>,
-    /// For transparent elements: the program.
+    /// For transparent elements: the program. For a queue that packets pass, and what pulls from it: the program
+    /// for those packets.
     pub lowered: Option<Lowered>,
     /// The initial values of the program's state cells.
     pub first_cells: Vec<u64>,
@@ -83,6 +84,14 @@ pub struct Node {
     /// Whether the element answers pulls itself. Else it is in a pull path and processes the packets that it
     /// pulls from its first input.
     pub answers_pull: bool,
+    /// For a queue that packets pass ([`crate::passage`]): the element that pulls from it.
+    pub reader: Option<usize>,
+    /// For the element that pulls from it: that queue.
+    pub passed: Option<usize>,
+    /// Whether its task has nothing to do until a packet waits in the queue or in the element.
+    pub rests: bool,
+    /// Whether it is such a queue, what pulls from it, or between the two, and a fused region can have it.
+    pub is_in_passage: bool,
     /// Whether its task runs on this worker.
     pub has_task: bool,
     /// What a pull from the node calls.

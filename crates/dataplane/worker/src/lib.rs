@@ -8,6 +8,7 @@
 //! - [`clock`]: the clocks; [`counters`]: the packet counters of a node
 //! - [`graph`]: an element in a graph, and the wires of its ports
 //! - [`fusion`]: fused regions of elements that run as one program
+//! - [`passage`]: queues that packets pass
 //! - [`mailbox`]: requests from other threads to a worker; [`exchange`]: exchanges elements for ones with
 //!   another configuration
 //! - [`handoff`]: packets that one worker hands over to another; `deferred`: packets that elements emit
@@ -27,6 +28,7 @@ pub mod fusion;
 pub mod graph;
 pub mod handoff;
 pub mod mailbox;
+pub mod passage;
 pub mod profile;
 pub mod quiescence;
 pub mod report;

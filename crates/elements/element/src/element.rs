@@ -171,13 +171,44 @@ pub trait Opaque: Element {
     fn pull(&mut self, output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         0
     }
+
+    /// Of a queue: whether so many packets, pushed at once, may pass it without waiting in it. The host asks
+    /// before the first packet and before each burst; what pulls from the queue is asked, too
+    /// ([`Task::takes_at_once`]).
+    ///
+    /// # Errors
+    /// Why they have to wait, as the end of a sentence about the queue.
+    fn lets_pass(&self, packets: usize) -> Result<(), &'static str> {
+        Err("keeps its packets")
+    }
+
+    /// Builds the program of what it does with packets that pass a queue: as the queue, or as the element that
+    /// pulls from it. Returns whether it has one.
+    fn build_passing(&self, f: &mut Builder) -> bool {
+        false
+    }
 }
 
 /// An element with a task: it receives, pulls or makes packets.
+#[expect(unused_variables, reason = "defaults ignore their arguments")]
 pub trait Task: Element {
     /// Does a piece of work; the host calls it again and again. Packets that it puts into the empty vector
     /// leave by output 0.
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress;
+
+    /// Whether it takes so many packets at once from the queue in front of it, whenever there are any. Then
+    /// the host may push packets into it that pass the queue. It asks before the first packet and before each
+    /// burst.
+    ///
+    /// # Errors
+    /// Why they have to wait, as the end of a sentence about the element.
+    fn takes_at_once(&self, packets: usize) -> Result<(), &'static str> {
+        Err("takes packets when it chooses to")
+    }
+
+    /// Says, before the first packet, that packets pass the queue in front of it. Those that are pushed and
+    /// not taken yet are the element's: it must neither drop them, nor pull others before them.
+    fn note_passing(&mut self) {}
 
     /// Whether it has work of its own although packets are pushed into it: completions return to it.
     fn works_alone(&self) -> bool {
@@ -227,6 +258,14 @@ impl BoxElement {
         let mut f = Builder::new("", shape.outputs);
         element.build(&mut f);
         Some(f.finish())
+    }
+
+    /// The program for packets that pass a queue ([`Opaque::build_passing`]) of an opaque element with these
+    /// ports.
+    pub fn lower_passing(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
+        let BoxElement::Opaque(element) = self else { return None };
+        let mut f = Builder::new("", shape.outputs);
+        element.build_passing(&mut f).then(|| f.finish())
     }
 
     /// [`Transparent::usual_outputs`].

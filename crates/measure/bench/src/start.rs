@@ -169,6 +169,7 @@ impl Loaded {
             folder: self.chain.folder.clone(),
             fused: self.chain.fused(options.shape.map(Shape::mode)),
             cache: options.cache(),
+            burst: options.burst,
             ..runtime::Options::default()
         }
     }

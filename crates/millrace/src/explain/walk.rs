@@ -172,7 +172,8 @@ impl<'a> Walker<'a> {
     /// Steps through an opaque element.
     fn through_code(&mut self, stop: Stop) {
         let node = &self.assembly.graphs[0][stop.node];
-        let (class, processing, outputs) = (node.class.name, node.class.codes.processing, node.outputs.len());
+        let (class, outputs) = (node.class.name, node.outputs.len());
+        let (is_queue, is_passed) = (node.class.is_queue(), node.reader.is_some());
         let mut hop = |went: &str| {
             let (at, went) = (node.name.clone(), went.to_string());
             self.walk.hops.push(Hop { at, class: None, of: 0, decided: vec![], wrote: vec![], went });
@@ -192,8 +193,8 @@ impl<'a> Walker<'a> {
                 hop("pulled and pushed on");
                 self.leave(stop.node, 0, stop.held);
             }
-            _ if processing.starts_with("h/l") && outputs == 1 => {
-                hop("kept until it is pulled");
+            _ if is_queue && (is_passed || outputs == 1) => {
+                hop(if is_passed { "passed at once" } else { "kept until it is pulled" });
                 self.leave(stop.node, 0, stop.held);
             }
             _ => {

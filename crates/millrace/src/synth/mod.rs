@@ -20,7 +20,7 @@ use ir::Tables;
 use runtime::Assembly;
 use runtime::machine::Machine;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 use worker::graph::Node;
@@ -120,7 +120,7 @@ struct Synthesis {
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     let modes = [FusedElements::All];
     let stop = args.prove.then(|| crate::run::set_by_signals(true)).transpose()?;
-    let Some((_, chain, [mut assembly])) =
+    let Some((map, chain, [mut assembly])) =
         check::assembled(&args.chain, &args.defines, true, modes, Machine::Any, false)?
     else {
         return Ok(ExitStatus::Refused);
@@ -136,7 +136,9 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Good);
     }
     let sizes = sizes(&mut assembly);
-    let shown = synthesis(&assembly, &sizes, args.max_classes.unwrap_or(MAX_CLASSES))?;
+    let located = |at: usize| map.location(chain.graph.elements[at].span);
+    let mut shown = synthesis(&assembly, &sizes, args.max_classes.unwrap_or(MAX_CLASSES))?;
+    shown.others = others(&assembly, &located);
     if let Some(file) = &args.svg {
         std::fs::write(file, svg::picture(&name, &assembly, &shown.regions))
             .with_context(|| format!("{} cannot be written", file.display()))?;
@@ -174,13 +176,39 @@ fn synthesis(assembly: &Assembly, sizes: &Sizes, max_classes: usize) -> anyhow::
             fused_region::describe(region, nodes, &walked, sizes)
         })
         .collect::<anyhow::Result<_>>()?;
+    Ok(Synthesis { elements: nodes.len(), regions: shown, others: vec![] })
+}
+
+/// The elements that are in no fused region, each with the reason. `located` is where an element is declared.
+fn others(assembly: &Assembly, located: &dyn Fn(usize) -> String) -> Vec<(String, String)> {
+    let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
     let is_part = |at: usize| regions.iter().any(|region| region.parts.contains(&at));
     let others = nodes.iter().enumerate().filter(|(at, _)| !is_part(*at));
     let parts = nodes.iter().enumerate().filter(|(at, _)| is_part(*at));
     let fed: BTreeSet<usize> =
         parts.flat_map(|(_, node)| node.outputs.iter().flatten()).map(|end| end.node).collect();
-    let others = others.map(|(at, node)| (node.name.clone(), why_not(node, fed.contains(&at))));
-    Ok(Synthesis { elements: nodes.len(), regions: shown, others: others.collect() })
+    let mut reasons: BTreeMap<usize, String> = BTreeMap::new();
+    for passage in &assembly.queues {
+        let why = match &passage.path {
+            Err(why) => {
+                let at = why.element().unwrap_or(passage.queue);
+                format!("packets wait in it: {}, {}", why.describe(nodes), located(at))
+            }
+            Ok(path) => {
+                let inner = path.iter().skip(1).map(|wire| wire.from.node);
+                let queue = &nodes[passage.queue].name;
+                reasons.extend(
+                    inner.map(|at| (at, format!("packets that waited in {queue} are pulled through it"))),
+                );
+                let reader = passage.reader().map_or("", |reader| &nodes[reader].name);
+                format!("packets pass it to {reader}; those that it does not take at once wait")
+            }
+        };
+        reasons.insert(passage.queue, why);
+    }
+    let reason =
+        |at: usize| reasons.get(&at).cloned().unwrap_or_else(|| why_not(&nodes[at], fed.contains(&at)));
+    others.map(|(at, node)| (node.name.clone(), reason(at))).collect()
 }
 
 fn emit(assembly: &Assembly, what: Option<Emit>) -> anyhow::Result<String> {

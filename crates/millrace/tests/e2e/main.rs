@@ -32,6 +32,7 @@ mod plan;
 mod process;
 mod program;
 mod prove;
+mod queues;
 mod real;
 mod router;
 mod running;

@@ -28,7 +28,8 @@ fn examples_are_equal() {
     let json = folder.millrace(&["synth", "--prove", "--json", "router/chain.toml"]).sound().text();
     let json: Value = serde_json::from_str(&json).expect("JSON");
     let regions = json.as_array().expect("a list");
-    assert_eq!(regions.len(), 3);
+    // Packets pass the queues between the router and its cables.
+    assert_eq!(regions.len(), 1);
     for region in regions {
         assert_eq!(region["verdict"], "equal", "{region:#}");
         assert_eq!(region["left_out"], serde_json::json!([0, 0]));

@@ -1,4 +1,4 @@
-use super::{fuzz_both_ways, fuzz_forms, run_changing};
+use super::{fuzz_both_ways, fuzz_forms, fuzz_queues, run_changing};
 use chain::FusedElements;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -34,11 +34,20 @@ fn chains_with_answers_do_the_same_fused() {
     assert!(hits > u64::from(cases()) * 10, "the flow cache decided about {hits} packets only");
 }
 
+#[test]
+fn chains_do_the_same_whether_packets_pass_their_queues() {
+    let hits = run_chains(fuzz_queues);
+    assert!(hits > u64::from(cases()) * 5, "the flow cache decided about {hits} packets only");
+}
+
 /// The seeds of the fuzzing, and every input that once failed.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    for (target, form) in [("chain_forms", fuzz_forms as fn(&[u8]) -> u64), ("chain_answers", fuzz_both_ways)]
-    {
+    for (target, form) in [
+        ("chain_forms", fuzz_forms as fn(&[u8]) -> u64),
+        ("chain_answers", fuzz_both_ways),
+        ("chain_queues", fuzz_queues),
+    ] {
         testkit::replay::replay(target, 4, |data| {
             form(data);
         });

@@ -79,11 +79,11 @@ pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> Vec<Regio
     regions
 }
 
-/// Whether a node can be part of a fused region: it has a program and push ports, and no single one of
+/// Whether a node can be part of a fused region: it has a program, it is pushed into, and no single one of
 /// several workers owns its state.
 fn can_be_part(node: &Node, workers: usize) -> bool {
     let has_inputs = node.lowered.as_ref().is_some_and(|lowered| !lowered.program.entries.is_empty());
-    let is_pushed = node.inputs.iter().all(Option::is_none) && !node.answers_pull;
+    let is_pushed = node.is_in_passage || node.inputs.iter().all(Option::is_none) && !node.answers_pull;
     has_inputs && is_pushed && (workers < 2 || node.class.state != StateScope::OneWorker)
 }
 

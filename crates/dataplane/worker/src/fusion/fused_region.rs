@@ -76,6 +76,10 @@ pub struct FusedRegion {
     pub(crate) passed: Vec<u64>,
     /// Whether there are counters to settle.
     pub(crate) is_due: bool,
+    /// The queues among its parts, each with what pulls from it.
+    pub(crate) queues: Vec<(usize, usize)>,
+    /// The most packets that its queues let pass at once; none while packets wait in one of them.
+    pub(crate) room: usize,
 }
 
 impl FusedRegion {
@@ -120,7 +124,10 @@ impl FusedRegion {
             node.entries.resize(node.entries.len().max(port + 1), None);
             node.entries[*port] = Some(RegionEntry { region: number, input });
         }
+        let queues = parts.iter().filter_map(|at| Some((*at, nodes[*at].reader?))).collect();
         Ok(FusedRegion {
+            queues,
+            room: usize::MAX,
             balance: vec![0; parts.len()],
             counted: vec![0; linked.flow.counted.len()],
             passed: vec![],

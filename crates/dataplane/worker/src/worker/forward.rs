@@ -15,6 +15,9 @@ use shm::pool::Pool;
 /// never leaves one must not overflow the worker's stack.
 const MAX_DEPTH: usize = 1_000;
 
+/// From this depth on, packets wait in each queue: a loop of queues that packets pass must not reach that.
+const MAX_PASSING_DEPTH: usize = MAX_DEPTH / 2;
+
 /// The host's own drop reasons, counted from the end of a node's reasons. This one: a loop or a full handoff
 /// queue.
 pub(super) const NO_PATH: usize = 1;
@@ -40,18 +43,26 @@ impl Worker {
         }
     }
 
-    /// The entry of the fused region that packets at this input of a node enter, if the region runs as one
-    /// program.
+    /// The entry of the fused region that so many packets at this input of a node enter, if the region runs as
+    /// one program.
     #[inline(always)]
-    pub(crate) fn fused_entry(&self, node: usize, input: usize) -> Option<RegionEntry> {
+    pub(crate) fn fused_entry(&self, node: usize, input: usize, packets: usize) -> Option<RegionEntry> {
         let entry = self.nodes[node].entries.get(input).copied()??;
-        (!self.is_slow && self.regions[entry.region].is_ready()).then_some(entry)
+        let region = &self.regions[entry.region];
+        let fits = packets <= region.room && self.is_shallow();
+        (!self.is_slow && region.is_ready() && fits).then_some(entry)
+    }
+
+    /// Whether packets may pass queues at this depth.
+    #[inline(always)]
+    pub(super) fn is_shallow(&self) -> bool {
+        self.depth < MAX_PASSING_DEPTH
     }
 
     /// Counts packets as a node's input.
     #[inline(always)]
     pub(crate) fn enter(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
-        if let Some(entry) = self.fused_entry(node, input) {
+        if let Some(entry) = self.fused_entry(node, input, list.len()) {
             return self.push_fused(entry, packets, list);
         }
         self.depth += 1;
@@ -78,6 +89,9 @@ impl Worker {
         list: &[u16],
         exits: &mut Exits,
     ) -> Option<usize> {
+        if let Some(reader) = self.nodes[node].reader {
+            return self.pass_queue((node, reader), input, packets, list, exits);
+        }
         let this = &mut self.nodes[node];
         if let Some(Lowered { program, engine, .. }) = &this.lowered {
             let Some(element) = &mut this.element else {
@@ -102,15 +116,32 @@ impl Worker {
                 self.run_slow_paths(node, slow_paths, packets, exits);
             }
         } else {
-            let reasons = this.counters.reasons.len();
-            exits.reset(this.outputs.len(), reasons, 0);
-            self.with_element(node, |element, work| {
-                let Some(element) = element.as_opaque() else { return };
-                element.push(input, &mut Batch::new(packets, list, exits), work);
-            });
-            self.settle_drops(node, 0, packets, exits);
+            self.run_opaque(node, input, packets, list, exits);
         }
         None
+    }
+
+    /// Runs an opaque element over a batch, and fills `exits`.
+    #[inline(always)]
+    pub(super) fn run_opaque(
+        &mut self,
+        node: usize,
+        input: usize,
+        packets: &mut [Packet],
+        list: &[u16],
+        exits: &mut Exits,
+    ) {
+        let this = &self.nodes[node];
+        exits.reset(this.outputs.len(), this.counters.reasons.len(), 0);
+        if this.element.is_none() {
+            // It is running further up the call stack: what pulls gets packets that were made meanwhile.
+            return self.give_up(node, NO_PATH, packets, list);
+        }
+        self.with_element(node, |element, work| {
+            let Some(element) = element.as_opaque() else { return };
+            element.push(input, &mut Batch::new(packets, list, exits), work);
+        });
+        self.settle_drops(node, 0, packets, exits);
     }
 
     /// Runs the element's own code on the packets that its program sent to slow paths, and adds the packets

@@ -133,6 +133,7 @@ impl Worker {
         let element = this.element.as_mut().ok_or("an element cannot write its own handlers")?;
         let written = element.handlers().write(handler, value, &mut self.cells[this.cells.clone()]);
         self.follow_cells();
+        self.wake_tasks();
         written
     }
 }

@@ -67,7 +67,9 @@ impl Host for Worker {
     }
 
     fn count(&mut self, node: usize, counter: NodeCounter, count: usize) {
-        self.nodes[node].count(counter, count);
+        let this = &mut self.nodes[node];
+        this.count(counter, count);
+        this.rests &= counter != NodeCounter::Held || count == 0;
     }
 
     fn fire_at(&mut self, node: usize, at_ns: u64) {

@@ -2,6 +2,7 @@
 //!
 //! - `turn`: the loop
 //! - `forward`: pushes packets through the graph; `pull`: pulls packets out of it
+//! - `queues`: lets packets pass queues
 //! - `fused_regions`: pushes packets through fused regions that run as one program
 //! - `handoff`: hands packets over from worker to worker
 //! - `handlers`: calls handlers and exchanges elements
@@ -16,6 +17,7 @@ mod handoff;
 mod host;
 mod profiled;
 mod pull;
+mod queues;
 mod stopping;
 mod turn;
 

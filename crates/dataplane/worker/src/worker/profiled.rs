@@ -49,7 +49,7 @@ impl Worker {
 
     /// Pushes packets into an input of a node, with a reading before and after.
     pub(crate) fn push_probed(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
-        let stage = match self.fused_entry(node, input) {
+        let stage = match self.fused_entry(node, input, list.len()) {
             Some(entry) => Stage::Program(entry.region),
             None => Stage::Element(node),
         };

@@ -52,6 +52,7 @@ impl Worker {
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.start(work));
         }
+        self.follow_queues();
         let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
         let mut turns =
             Turns { finished: vec![false; tasks.len()], tasks, last_held: i64::MAX, ..Turns::default() };
@@ -106,7 +107,8 @@ impl Worker {
             let sources_wait = std::mem::take(&mut self.sources_wait);
             let mut worked = self.take_handed(sources_wait);
             for (at, &node) in tasks.iter().enumerate() {
-                if finished[at] || (sources_wait && self.nodes[node].inputs.is_empty()) {
+                let this = &self.nodes[node];
+                if finished[at] || this.rests || (sources_wait && this.inputs.is_empty()) {
                     continue;
                 }
                 if self.nodes[node].steering.is_some() && !self.can_spread() {
@@ -119,8 +121,11 @@ impl Worker {
                     self.probe_task_end(before, progress == Progress::Idle);
                 }
                 match progress {
-                    Progress::Worked => worked = true,
-                    Progress::Idle => {}
+                    Progress::Worked => {
+                        self.drain(node);
+                        worked = true;
+                    }
+                    Progress::Idle => self.rest(node),
                     Progress::Finished => finished[at] = true,
                 }
             }
@@ -230,7 +235,7 @@ impl Worker {
     }
 
     /// Runs an element's task and pushes the packets that it returns.
-    fn run_task(&mut self, node: usize) -> Progress {
+    pub(super) fn run_task(&mut self, node: usize) -> Progress {
         let mut vector = self.vectors.pop().unwrap_or_default();
         vector.clear();
         let deferred_start = self.deferred.len();
@@ -284,6 +289,7 @@ impl Worker {
         for region in &mut self.regions {
             region.update(&self.cells, (&mut self.nodes, self.now_ns), is_fused, under_way);
         }
+        self.follow_queues();
         let ready = self.regions.iter().filter(|region| region.is_ready()).count();
         self.activity.fused.store(ready, Ordering::Relaxed);
     }

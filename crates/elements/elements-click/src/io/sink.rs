@@ -108,6 +108,10 @@ where
         self.settle(count, work);
         Progress::Worked
     }
+
+    fn takes_at_once(&self, _packets: usize) -> Result<(), &'static str> {
+        Ok(())
+    }
 }
 
 impl<F: Send> Element for Sink<F>

@@ -114,6 +114,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     for name in &names {
         lengths.push(cx.shared(Scope::Worker, name, QueueLength::default)?);
     }
+    lengths.iter().for_each(|length| length.watch());
     let marks = Marks { average: 0.0, last_ns: 0, since: None, draw: 0.0, state };
     let drops = 0;
     let red = Red { min_thresh, max_thresh, max_p, stability, names, lengths, downstream, marks, drops };

@@ -62,6 +62,16 @@ impl Task for Discard {
         vector.clear();
         if pulled > 0 { Progress::Worked } else { Progress::Idle }
     }
+
+    fn takes_at_once(&self, packets: usize) -> Result<(), &'static str> {
+        match () {
+            () if !self.active => Err("is not active"),
+            () if self.burst.is_some_and(|burst| burst < packets) => {
+                Err("pulls fewer packets at a time than a burst has")
+            }
+            () => Ok(()),
+        }
+    }
 }
 
 impl Element for Discard {

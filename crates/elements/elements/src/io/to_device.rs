@@ -24,8 +24,9 @@ Sends packets out of a port: pulled ones as the port takes them, pushed ones at 
   Keywords that configure Click's drivers are accepted and have no effect
 - **handlers**: `count`, `byte_count` (read), `reset_counts` (write)
 - **drop reasons**: `port-full`: pushed to a port that did not take it
-- **difference**: Click's ToDevice is pull only. A pushed packet that the port does not take is dropped
-  and counted; put a Queue in front to wait instead
+- **difference**: Click's ToDevice is pull only. Packets pass a Queue in front, and wait in it only while the
+  port takes none. Without a Queue, a pushed packet that the port does not take is dropped
+  and counted
 ",
     codes: PortCodes::new("1/0-2", "a/h"),
     state: StateScope::PerWorker,
@@ -56,7 +57,9 @@ struct ToDevice {
     burst: Option<usize>,
     count: u64,
     byte_count: u64,
-    /// Pulled packets that the port has not taken yet.
+    /// Whether packets pass the queue in front of it.
+    is_passed: bool,
+    /// Packets from the queue in front that the port has not taken yet.
     waiting: Vec<shm::Packet>,
     next_flush_ns: u64,
 }
@@ -79,8 +82,8 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         return None;
     }
     let waiting = Vec::with_capacity(shm::burst::LIST_CAPACITY);
-    let (count, byte_count, next_flush_ns) = (0, 0, 0);
-    let element = ToDevice { port, burst, count, byte_count, waiting, next_flush_ns };
+    let (count, byte_count, next_flush_ns, is_passed) = (0, 0, 0, false);
+    let element = ToDevice { port, burst, count, byte_count, is_passed, waiting, next_flush_ns };
     fine.then(|| BoxElement::opaque(element))
 }
 
@@ -99,7 +102,13 @@ impl ToDevice {
 impl Opaque for ToDevice {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let list = batch.list();
-        let sent = self.send(batch.packets(), list, work);
+        // What waits came before.
+        let sent = if self.waiting.is_empty() { self.send(batch.packets(), list, work) } else { 0 };
+        if self.is_passed {
+            self.waiting.extend(list[sent..].iter().map(|index| *batch.packet(*index)));
+            work.hold(list.len() - sent);
+            return;
+        }
         for &index in &list[sent..] {
             batch.drop(index, PORT_FULL);
         }
@@ -112,8 +121,9 @@ impl Task for ToDevice {
             let burst = self.burst.unwrap_or(work.burst());
             work.pull(0, burst, vector);
         } else {
-            work.release(self.waiting.len());
-            self.waiting.drain(..).for_each(|packet| {
+            let count = self.waiting.len().min(vector.room());
+            work.release(count);
+            self.waiting.drain(..count).for_each(|packet| {
                 vector.push(&packet);
             });
         }
@@ -123,10 +133,25 @@ impl Task for ToDevice {
         let (packets, list) = vector.parts();
         let sent = self.send(packets, list, work);
         // With a full port the element stops pulling, as with a full device: the queue in front fills.
-        self.waiting.extend(list[sent..].iter().map(|index| packets[usize::from(*index)]));
-        work.hold(self.waiting.len());
+        work.hold(list.len() - sent);
+        // In front of those for which the vector had no room.
+        self.waiting.splice(..0, list[sent..].iter().map(|index| packets[usize::from(*index)]));
         vector.clear();
         if sent > 0 { Progress::Worked } else { Progress::Idle }
+    }
+
+    fn takes_at_once(&self, packets: usize) -> Result<(), &'static str> {
+        match () {
+            () if !self.waiting.is_empty() => Err("has packets that its port did not take"),
+            () if self.burst.is_some_and(|burst| burst < packets) => {
+                Err("pulls fewer packets at a time than a burst has")
+            }
+            () => Ok(()),
+        }
+    }
+
+    fn note_passing(&mut self) {
+        self.is_passed = true;
     }
 }
 

@@ -1,20 +1,34 @@
 //! The length of a queue, for the elements beside it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The number of packets in a queue, which the worker's shared state has under the queue's name. The queue
 /// writes it after each batch.
 #[derive(Debug, Default)]
-pub struct QueueLength(AtomicUsize);
+pub struct QueueLength {
+    packets: AtomicUsize,
+    /// Whether an element decides by it.
+    is_watched: AtomicBool,
+}
 
 impl QueueLength {
     /// Packets that can be pulled.
     pub fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.packets.load(Ordering::Relaxed)
     }
 
     /// Sets the number of packets.
     pub fn set(&self, packets: usize) {
-        self.0.store(packets, Ordering::Relaxed);
+        self.packets.store(packets, Ordering::Relaxed);
+    }
+
+    /// Says that an element decides by the length: packets have to wait in the queue to be counted.
+    pub fn watch(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an element does.
+    pub fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed)
     }
 }

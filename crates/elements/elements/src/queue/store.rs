@@ -10,6 +10,7 @@ use element::value::written;
 use element::{
     BoxElement, Class, Configure, Element, Merge, Opaque, PortCodes, Row, Scope, StateScope, Work,
 };
+use ir::Builder;
 use shm::Packet;
 use shm::burst::{Batch, Vector};
 use std::collections::VecDeque;
@@ -23,8 +24,12 @@ macro_rules! page {
             "([CAPACITY])\n\n",
             $what,
             "\n\n- **ports**: 1 push input; 1 pull output, and 1 push output for packets that do not fit\n",
+            "- **passing**: where what pulls from it takes every burst at once (a port, an Unqueue, a Discard),\n",
+            "  packets pass it, and only those wait in it that the port does not take; `millrace synth` names\n",
+            "  the queues in which packets wait, and why\n",
             "- **arguments**: `CAPACITY` (default 1000): packets that it keeps at most\n",
-            "- **handlers**: `length`, `highwater_length`, `drops` (read); `capacity` (read/write); ",
+            "- **handlers**: `length`, `highwater_length` (of packets that waited), `drops` (read); ",
+            "`capacity` (read/write); ",
             "`reset_counts`\n  (write): sets `drops` to 0 and `highwater_length` to `length`; `reset` ",
             "(write): drops all packets\n",
             "- **drop reasons**: `queue-full`; `queue-reset`: dropped by the handlers `reset` and ",
@@ -200,6 +205,21 @@ impl Opaque for Queue {
         work.release(count);
         self.published.set(self.length());
         count
+    }
+
+    fn lets_pass(&self, packets: usize) -> Result<(), &'static str> {
+        match () {
+            () if !self.ring.is_empty() => Err("has packets that came before"),
+            () if packets > self.capacity => Err("has no room for a burst"),
+            () if self.published.is_watched() => Err("has a length that an element watches"),
+            () => Ok(()),
+        }
+    }
+
+    fn build_passing(&self, f: &mut Builder) -> bool {
+        f.name("Queue");
+        f.emit(0);
+        true
     }
 }
 

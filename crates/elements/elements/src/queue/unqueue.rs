@@ -3,6 +3,7 @@
 use click::config::{Args, parse};
 use element::value::written;
 use element::{Class, Element, Opaque, PortCodes, Progress, Row, StateScope, Task, Work};
+use ir::Builder;
 use shm::burst::Vector;
 
 /// The class.
@@ -32,6 +33,7 @@ struct Unqueue {
     burst: Option<i32>,
     active: bool,
     limit: i64,
+    /// Packets that it pulled; its cell counts those that passed the queue.
     count: u64,
 }
 
@@ -42,7 +44,15 @@ fn make(args: &mut Args<'_>) -> Option<Unqueue> {
     Some(Unqueue { burst, active, limit, count: 0 })
 }
 
-impl Opaque for Unqueue {}
+impl Opaque for Unqueue {
+    fn build_passing(&self, f: &mut Builder) -> bool {
+        f.name("Unqueue");
+        let count = f.cell("count", 0);
+        f.add_to_cell(count, 1);
+        f.emit(0);
+        true
+    }
+}
 
 impl Task for Unqueue {
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
@@ -62,6 +72,16 @@ impl Task for Unqueue {
         self.count += pulled as u64;
         if pulled > 0 { Progress::Worked } else { Progress::Idle }
     }
+
+    fn takes_at_once(&self, packets: usize) -> Result<(), &'static str> {
+        let is_less = |burst: i32| usize::try_from(burst).is_ok_and(|burst| burst < packets);
+        match () {
+            () if !self.active => Err("is not active"),
+            () if self.limit >= 0 => Err("has a limit"),
+            () if self.burst.is_some_and(is_less) => Err("pulls fewer packets at a time than a burst has"),
+            () => Ok(()),
+        }
+    }
 }
 
 impl Element for Unqueue {
@@ -72,8 +92,15 @@ impl Element for Unqueue {
     }
 }
 
+impl Unqueue {
+    fn reset(&mut self, cells: &mut [u64]) {
+        self.count = 0;
+        cells.fill(0);
+    }
+}
+
 const HANDLERS: &[Row<Unqueue>] = &[
-    Row::sum("count", |unqueue, _| Some(unqueue.count.to_string())),
+    Row::sum("count", |unqueue, cells| Some((unqueue.count + cells.first().unwrap_or(&0)).to_string())),
     element::field!(active, parse::bool),
     Row::read_write(
         "burst",
@@ -81,6 +108,6 @@ const HANDLERS: &[Row<Unqueue>] = &[
         |unqueue, value, _| written(value, parse::i32).map(|burst| unqueue.burst = Some(burst)),
     ),
     element::field!(limit, parse::i64),
-    Row::button("reset_counts", |unqueue, _| unqueue.count = 0),
-    Row::button("reset", |unqueue, _| unqueue.count = 0),
+    Row::button("reset_counts", Unqueue::reset),
+    Row::button("reset", Unqueue::reset),
 ];

@@ -34,6 +34,8 @@ enum WorkloadSource {
     File(&'static str),
     /// A Click file that defines the element class `Stage`, and the number of stages in a row.
     Row(&'static str, u32),
+    /// The same, each stage an NF of its own that is written as for Click: with a queue in front of its output.
+    Queued(&'static str, u32),
     /// The same, of stages with both ways, behind the last of which a mirror answers.
     BothWays(&'static str, u32),
     /// One Click file, whose element `routes` gets a full table.
@@ -68,6 +70,10 @@ const fn file(name: &'static str, about: &'static str, text: &'static str) -> Wo
 
 const fn row(name: &'static str, about: &'static str, text: &'static str, count: u32) -> Workload {
     Workload::of(name, about, WorkloadSource::Row(text, count))
+}
+
+const fn queued(name: &'static str, about: &'static str, text: &'static str, count: u32) -> Workload {
+    Workload::of(name, about, WorkloadSource::Queued(text, count))
 }
 
 const fn both_ways(name: &'static str, about: &'static str, count: u32) -> Workload {
@@ -122,6 +128,10 @@ static WORKLOADS: &[Workload] = &[
     row("lean-router-2", "2 lean routers", LEAN, 2),
     row("lean-router-4", "4 lean routers", LEAN, 4),
     row("lean-router-10", "10 lean routers", LEAN, 10),
+    queued("queued-router-1", "lean router with a Queue at its output", LEAN, 1),
+    queued("queued-router-2", "2 lean routers, a Queue at each output", LEAN, 2),
+    queued("queued-router-4", "4 lean routers, a Queue at each output", LEAN, 4),
+    queued("queued-router-10", "10 lean routers, a Queue at each output", LEAN, 10),
     row("mixed-1", "10 rules, 10 routes, TTL, NAPT", MIXED, 1),
     row("mixed-2", "the same twice", MIXED, 2),
     row("mixed-4", "the same four times", MIXED, 4),
@@ -228,6 +238,7 @@ impl Workload {
                 let stages: String = (1..=count).map(|number| format!("    -> Stage({number})\n")).collect();
                 one(format!("{class}\nFromDevice(in)\n{stages}    -> ToDevice(out);\n"))
             }
+            WorkloadSource::Queued(class, count) => queued_in_a_row(class, count),
             WorkloadSource::BothWays(class, count) => one(out_and_back(class, count)),
             WorkloadSource::Relays(count, relay) => in_a_row(count, relay),
             WorkloadSource::Isp(_, load) => isp::layout(rules, load, flows),
@@ -316,6 +327,16 @@ fn out_and_back(class: &str, count: u32) -> String {
          n{count}[0] -> IPMirror -> [1]n{count};\n\
          n1[1] -> EtherEncap(0x0800, 02:00:00:00:01:01, 02:00:00:00:01:02) -> ToDevice(out);\n"
     )
+}
+
+/// NFs of one stage that are linked in a row, each with a queue in front of its output.
+fn queued_in_a_row(class: &str, count: u32) -> Layout {
+    let names: Vec<String> = (1..=count).map(|number| format!("nf{number}")).collect();
+    let stops: String = names.iter().map(|name| format!("[in]{name}[out] -> ")).collect();
+    let text =
+        |number| format!("{class}\nFromDevice(in) -> Stage({number}) -> Queue(1000) -> ToDevice(out);\n");
+    let nfs = names.into_iter().zip((1..=count).map(text)).collect();
+    Layout { nfs, links: vec![format!("IN -> {stops}OUT")], programs: vec![] }
 }
 
 /// NFs that are linked in a row.
