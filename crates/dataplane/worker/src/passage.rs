@@ -1,14 +1,14 @@
 //! Queues that packets pass.
 //!
-//! Click needs a queue in front of what pulls. Where that takes every burst at once, nothing ever waits in the
-//! queue: packets pass it, on to the elements behind it, which are pushed into as if there was no queue. This
-//! module finds those queues before the first packet; each other queue has a reason ([`WhyKept`]).
+//! Click needs a queue in front of what pulls. Where that takes every burst at once, nothing ever waits in
+//! the queue: packets pass it, on to the elements behind it, which are pushed into as if there was no queue.
+//! This module finds those queues before the first packet; each other queue has a reason ([`WhyKept`]).
 //!
-//! The wires to pull by remain: a packet that cannot pass waits in the queue, as it always did, and those that
-//! come later wait behind it until the queue is empty. [`crate::Worker`] asks before each burst.
+//! The wires to pull by remain: a packet that cannot pass waits in the queue, and those that come later wait
+//! behind it until the queue is empty. [`crate::Worker`] asks before each burst.
 //!
-//! - A queue whose reader has a program ([`element::Opaque::build_passing`]) can be part of a fused region, and
-//!   so can the elements up to the reader.
+//! - A queue whose reader has a program ([`element::Opaque::build_passing`]) can be part of a fused region,
+//!   and so can the elements up to the reader.
 //! - A fused region ends in front of the queue of a port: a full port is no reason to leave the region's
 //!   program. The elements behind that queue run one by one.
 //! - A loop through queues ends where it is too deep ([`crate::Worker`]): there packets wait in the queue.

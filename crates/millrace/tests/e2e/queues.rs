@@ -1,5 +1,5 @@
-//! NFs written as for Click, with a queue in front of each output: packets pass it, and `synth` says of every other
-//! queue why they wait there.
+//! NFs written as for Click, with a queue in front of each output: packets pass it, and `synth` says of every
+//! other queue why they wait there.
 
 use crate::accounts::Accounts;
 use crate::program::Folder;

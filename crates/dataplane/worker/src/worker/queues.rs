@@ -44,8 +44,8 @@ impl Worker {
         self.run_opaque(queue, input, packets, list, exits);
     }
 
-    /// Lets the task of an element rest if packets pass the queue in front of it and none wait, so that a turn
-    /// does not pull from each queue of a long chain. What wakes it: a packet that has to wait
+    /// Lets the task of an element rest if packets pass the queue in front of it and none wait, so that a
+    /// turn does not pull from each queue of a long chain. What wakes it: a packet that has to wait
     /// ([`Worker::keep`], [`element::work::NodeCounter::Held`]), and a handler.
     pub(super) fn rest(&mut self, node: usize) {
         let held = |node: usize| self.nodes[node].counters.held();

@@ -34,7 +34,7 @@ enum WorkloadSource {
     File(&'static str),
     /// A Click file that defines the element class `Stage`, and the number of stages in a row.
     Row(&'static str, u32),
-    /// The same, each stage an NF of its own that is written as for Click: with a queue in front of its output.
+    /// The same, each stage an NF of its own that is written as for Click: with a queue at its output.
     Queued(&'static str, u32),
     /// The same, of stages with both ways, behind the last of which a mirror answers.
     BothWays(&'static str, u32),
