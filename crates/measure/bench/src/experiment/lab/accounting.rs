@@ -176,7 +176,8 @@ mod tests {
             expected.iter().find(|one| one.sentence.contains("fused chains")).expect("counted").holds
         };
         assert!(holds("FromDevice(0) -> EtherMirror -> ToDevice(1);"), "a single element is no region");
-        let beside = "FromDevice(0) -> CheckIPHeader(14) -> DecIPTTL -> Queue(64) -> RatedUnqueue(1000000) -> ToDevice(1);";
+        let beside = "FromDevice(0) -> CheckIPHeader(14) -> DecIPTTL -> Queue -> RatedUnqueue(1000000) \
+                      -> ToDevice(1);";
         assert!(!holds(beside), "a queue in which packets wait is no part of a region");
     }
 
