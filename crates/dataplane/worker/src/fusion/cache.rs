@@ -14,7 +14,7 @@ use super::entries::Generation;
 use super::first_packet::FirstPacket;
 use codegen::{CodegenError, Engine, SlotBuffer};
 use ir::eval::{Buffer, EvalState};
-use ir::{HeldRecord, Tables, Term, Verified};
+use ir::{HeldRecord, Merge, Table, Tables, Term, Verified};
 use serde::{Deserialize, Serialize};
 use shm::Packet;
 use std::sync::Arc;
@@ -45,8 +45,9 @@ const LEARNING: Duration = Duration::from_micros(400);
 const TRYING: Duration = Duration::from_micros(100);
 /// The most milliseconds between two attempts, while recording yields no entries.
 const SLOWEST: u32 = 64;
-/// Entries that are looked at in each millisecond: a million in a second.
-const LOOKED_AT: usize = 1024;
+/// Entries that are looked at in each millisecond: all of them within so many, or a million in a second.
+const LOOKED_AT: (usize, usize) = (16, 1024);
+const ROUND_MS: usize = 250;
 /// The work that a template must save at least, in lookups in a small prefix table.
 const WORTH: usize = 6;
 /// The tables with state that a template must replace at least, where nothing else counts.
@@ -454,6 +455,11 @@ impl Cache {
         if !self.is_worth(&saved) {
             return;
         }
+        // A flow that one table knows has to show that it goes on: an entry saves little, and costs as much.
+        if self.how == FlowCache::Auto && saved.states < SEVERAL && is_young(&template, &lines, state.tables)
+        {
+            return;
+        }
         self.inputs[input] = Input::Cached(layout);
         self.have_records[input] |= saved.states >= SEVERAL;
         let bytes = template.entry_bytes();
@@ -506,10 +512,11 @@ impl Cache {
         self.follow_templates();
         self.heed(tables, now_ns);
         if let Some(entries) = &mut self.entries {
-            let found = entries.walk(LOOKED_AT, &self.templates, tables, now_ns);
+            let budget = (entries.entries.0.touched() / ROUND_MS).clamp(LOOKED_AT.0, LOOKED_AT.1);
+            let found = entries.walk(budget, &self.templates, tables, now_ns);
             self.first_entries.tick(found.used, found.unused);
         }
-        let is_merged = |old: &mut Generation| old.retire(LOOKED_AT, &self.templates, tables, now_ns);
+        let is_merged = |old: &mut Generation| old.retire(LOOKED_AT.1, &self.templates, tables, now_ns);
         drop_aside(self.retired.take_if(is_merged));
     }
 
@@ -567,6 +574,17 @@ impl Cache {
             }
         }
     }
+}
+
+/// Whether a record still counts the first packets of its flow.
+fn is_young(template: &Template, lines: &[u64], tables: &mut dyn Tables) -> bool {
+    template.merges.iter().any(|merging| {
+        let Merge::SumTo(most) = merging.how else { return false };
+        let line = usize::from(merging.line);
+        let (Some(table), Some(record)) = (template.lines.get(line), lines.get(line)) else { return false };
+        let seen = |table: &mut dyn Table| table.record_load(*record, merging.offset, merging.bytes);
+        tables.table(usize::from(*table)).is_some_and(|table| seen(table) < u64::from(most))
+    })
 }
 
 /// Clearing a large table, or unmapping its memory, takes longer than packets may wait.
