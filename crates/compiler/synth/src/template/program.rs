@@ -114,9 +114,17 @@ impl Writer {
             // A packet that the entry counts.
             f.at(late);
             f.store_record(rec, cache_entry::LAST_NS, 8, now_ns());
-            tallies.iter().for_each(|(one, at)| tally(one).count(f, rec, *at));
+            let is_time = |one: &Tally| matches!(one, Tally::LastIf(..));
+            tallies
+                .iter()
+                .filter(|(one, _)| !is_time(one))
+                .for_each(|(one, at)| tally(one).count(f, rec, *at));
             f.jump(taken);
             f.at(taken);
+            tallies
+                .iter()
+                .filter(|(one, _)| is_time(one))
+                .for_each(|(one, at)| tally(one).count(f, rec, *at));
             effects.iter().for_each(|effect| f.act(placed(*effect, &values)));
             f.end(match *exit {
                 Exit::Emit(port) => Term::Emit(port),

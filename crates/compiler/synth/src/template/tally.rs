@@ -46,12 +46,8 @@ impl Tally {
     /// 1 while a packet need not change it, as an expression.
     pub(super) fn is_settled(self, entry: Value, at: u16) -> Expr {
         match self {
-            Tally::LastIf(value, is_set) => {
-                // Which came first is looked at: the payload or the other way's RST.
-                let is_recent = now_ns().at_most(record(entry, at, 8));
-                let is_other = if is_set { value.equals(0) } else { value.differs(0) };
-                is_other | is_recent
-            }
+            // Every packet counts it: a branch would depend on the packet.
+            Tally::LastIf(..) => Expr::from(1),
             Tally::Bits(value) => (record(entry, at, 1) | value).equals(record(entry, at, 1)),
             Tally::Packets(most) => record(entry, at, 1).at_least(u64::from(most)),
         }

@@ -10,7 +10,7 @@
 //! entries if the table does not report which record changed.
 
 use super::cpu::{aside, compiled};
-use super::entries::Generation;
+use super::entries::{GRAIN_NS, Generation};
 use super::first_packet::FirstPacket;
 use codegen::{CodegenError, Engine, SlotBuffer};
 use ir::eval::{Buffer, EvalState};
@@ -56,8 +56,6 @@ const SEVERAL: usize = 2;
 /// The most entries that are removed, or merged, at once.
 const FEW: usize = 1024;
 const MANY: usize = 1 << 16;
-/// How old the time of a flow's last packet may be in its entry, in nanoseconds.
-const GRAIN_NS: u64 = 10_000_000;
 
 /// The most first packets of flows that are kept from a burst.
 const MOST_FIRST: usize = 64;

@@ -25,6 +25,8 @@ const DECIDED_MS: u32 = 200;
 const IS_DECIDED: u64 = 1 << 15;
 
 const NS_PER_MS: u64 = 1_000_000;
+/// How old the time of a flow's last packet may be in its entry, in nanoseconds.
+pub(super) const GRAIN_NS: u64 = 10_000_000;
 
 /// The templates of a cache, each with the input of its packets.
 pub(super) type Templates = [(usize, Template)];
@@ -85,8 +87,9 @@ impl Entries {
     fn merge(&mut self, at: u64, templates: &Templates, tables: &mut dyn Tables, now_ns: u64) {
         let merged_ms = self.get(at, cache_entry::MERGED_MS, 4) as u32;
         let last_ns = self.get(at, cache_entry::LAST_NS, 8);
-        // Whatever an entry counts, it notes the time, too.
-        if last_ns == 0 || (in_ms(last_ns).wrapping_sub(merged_ms) as i32) < 0 {
+        // An entry that counts notes the time, up to a grain late.
+        let noted_ms = in_ms(last_ns.saturating_add(GRAIN_NS)).wrapping_add(1);
+        if last_ns == 0 || (noted_ms.wrapping_sub(merged_ms) as i32) < 0 {
             return;
         }
         self.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(now_ns)));
