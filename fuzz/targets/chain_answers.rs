@@ -1,4 +1,5 @@
-//! Chains of NFs made at random, with answers to what leaves, run element by element and fused: no difference.
+//! Chains of NFs made at random, with answers to what leaves, run element by element and fused: no
+//! difference.
 #![no_main]
 
 // args: -max_len=1024

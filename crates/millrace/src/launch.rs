@@ -138,12 +138,9 @@ pub fn flow_cache(cache: Cache) -> FlowCache {
 /// Checks that this process may run on these cores. Otherwise the workers would start unpinned, with only a
 /// warning.
 fn check_cores(cores: &[usize]) -> anyhow::Result<()> {
-    let allowed = runtime::cores::allowed();
-    match cores.iter().find(|core| !allowed.contains(core)).filter(|_| !allowed.is_empty()) {
-        Some(core) => {
-            let all = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-            bail!("core {core} cannot be used; this process may run on {all}")
-        }
+    let (missing, all) = runtime::cores::missing(cores);
+    match missing.first() {
+        Some(core) => bail!("core {core} cannot be used; this process may run on {all}"),
         None => Ok(()),
     }
 }

@@ -14,8 +14,9 @@ pub enum Created {
     Refused,
 }
 
-/// A table's guarantees about the result of a lookup, for a cache that stores it: the key leads to this record,
-/// and its [`Lasting::Fixed`] numbers stay, until `changes` grows or [`Table::take_gone`] returns the record.
+/// A table's guarantees about the result of a lookup, for a cache that stores it: the key leads to this
+/// record, and its [`Lasting::Fixed`] numbers stay, until `changes` grows or [`Table::take_gone`] returns the
+/// record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheValidity {
     /// Whether the same holds for keys without a record, until `changes` grows.
@@ -206,8 +207,8 @@ pub unsafe trait Table: Send {
     }
 
     /// Announces that a cache uses this record, and counts a part of its [`Lasting::Merged`] numbers itself.
-    /// The cache merges it within [`MERGED_WITHIN_NS`]. When the record goes, [`Table::take_gone`] returns it.
-    /// Before the table decides by such a number that the record goes, it asks for the cache's part
+    /// The cache merges it within [`MERGED_WITHIN_NS`]. When the record goes, [`Table::take_gone`] returns
+    /// it. Before the table decides by such a number that the record goes, it asks for the cache's part
     /// ([`Table::take_asked`]), which comes in the same tick or never.
     fn hold(&mut self, record: u64, by: Holder) {
         let _ = (record, by);

@@ -62,7 +62,8 @@ impl Numbering {
     pub fn of(region: &FusedSubgraph<'_>) -> Numbering {
         let each = |count: &dyn Fn(&Program) -> usize| Numbers::of(&region.parts, false, count);
         let shared = |count: &dyn Fn(&Program) -> usize| Numbers::of(&region.parts, true, count);
-        // Counters follow from the part by which a packet leaves, so another part of the same element differs.
+        // Counters follow from the part by which a packet leaves, so another part of the same element
+        // differs.
         Numbering {
             outputs: each(&|program| program.outputs.into()),
             reasons: each(&|program| program.reasons.len()),

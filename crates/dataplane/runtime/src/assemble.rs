@@ -157,7 +157,7 @@ fn nfs(graph: &Graph) -> Vec<String> {
     let mut names: Vec<String> = vec![];
     for id in graph.ids() {
         let name = graph.configuration(id);
-        if names.last().is_none_or(|last| last != name) && !names.iter().any(|known| known == name) {
+        if !names.iter().any(|known| known == name) {
             names.push(name.to_string());
         }
     }

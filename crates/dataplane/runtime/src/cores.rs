@@ -9,6 +9,15 @@ pub fn allowed() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
 }
 
+/// Those of some cores that this process may not use, and the ones that it may, as a list for people; no
+/// cores if the system does not say.
+pub fn missing(cores: &[usize]) -> (Vec<usize>, String) {
+    let allowed = allowed();
+    let missing =
+        cores.iter().copied().filter(|core| !allowed.is_empty() && !allowed.contains(core)).collect();
+    (missing, allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(", "))
+}
+
 /// Moves NFs in processes off the cores of packet threads, unless the chain file sets their cores or there
 /// are no others: when the kernel runs both on one core for a while, packets wait for milliseconds.
 /// Containers use the cores that their runtime sets.

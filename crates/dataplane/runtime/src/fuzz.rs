@@ -24,7 +24,7 @@ use element::configure::Direction;
 use packet::checksum;
 use port::frames::FrameSet;
 use port::memory::{MemoryPort, SentFrames};
-use port::{Moved, Port, PortInfo, PortStats};
+use port::{Moved, Port};
 use shm::Packet;
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
@@ -230,19 +230,8 @@ struct Ticking {
     is_finished: Arc<AtomicBool>,
 }
 
-// The methods but `receive` are those of every port around another (also in `bench::load`).
 impl Port for Ticking {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn info(&self) -> PortInfo {
-        self.inner.info()
-    }
-
-    fn set_origin(&mut self, origin: u16) {
-        self.inner.set_origin(origin);
-    }
+    port::pass_on_to_inner!();
 
     fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
         self.now_ns.fetch_add(self.step_ns, Ordering::Relaxed);
@@ -254,18 +243,10 @@ impl Port for Ticking {
     fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
         self.inner.send(pool, packets, list)
     }
-
-    fn stats(&self) -> PortStats {
-        self.inner.stats()
-    }
-
-    fn is_finished(&self) -> bool {
-        self.inner.is_finished()
-    }
 }
 
-/// Port `in` receives each frame `passes` times, and port `back` what answers the frames that left by `wan`; all
-/// other ports collect the sent frames by name.
+/// Port `in` receives each frame `passes` times, and port `back` what answers the frames that left by `wan`;
+/// all other ports collect the sent frames by name.
 struct Ends {
     frames: Arc<FrameSet>,
     passes: u64,
@@ -457,7 +438,8 @@ fn all_do_the_same(setup: &Setup) -> u64 {
             assert_eq!(one, other, "{told}");
         }
         // The order of packets of different flows is free, so a queue may hold other ones of them until the
-        // next turn; rates say when packets passed. Packets that pass a queue are not counted as having waited.
+        // next turn; rates say when packets passed. Packets that pass a queue are not counted as having
+        // waited.
         let is_timed =
             |name: &str| has_queues && ["rate", "highwater_length"].iter().any(|end| name.ends_with(end));
         for (one, other) in modular.handlers.iter().zip(&fused.handlers) {

@@ -1,7 +1,7 @@
 //! What a chain needs of the machine that runs it. Where this machine lacks it, a check for another machine
 //! warns, and everything else reports an error.
 
-use crate::cores::allowed;
+use crate::cores;
 use chain::Chain;
 use diag::{Diagnostic, Diagnostics, Severity};
 
@@ -34,23 +34,18 @@ pub const HERE: &str = "with `check --here` this is an error";
 /// Records the cores of a chain file that this process may not use. NFs in processes run on other cores then,
 /// so that theirs are a warning in any case.
 pub(crate) fn check_cores(chain: &Chain, machine: Machine, diags: &mut Diagnostics) {
-    let allowed = allowed();
-    if allowed.is_empty() {
-        return;
-    }
-    let all = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    let missing = |core: &usize| !allowed.contains(core);
-    let cores = chain.run.cores.iter().zip(&chain.run.core_spans).filter(|(core, _)| missing(core));
+    let (missing, all) = cores::missing(&chain.run.cores);
+    let help = format!("this process may run on {all}");
+    let cores = chain.run.cores.iter().zip(&chain.run.core_spans).filter(|(core, _)| missing.contains(core));
     let cores = cores.map(|(core, span)| {
-        Diagnostic::error(*span, format!("this machine has no core {core}"))
-            .help(format!("this process may run on {all}"))
+        Diagnostic::error(*span, format!("this machine has no core {core}")).help(help.clone())
     });
     machine.record(cores, diags);
     for nf in chain.processes.iter().filter(|nf| chain::instances::is_first(&nf.name)) {
-        if let Some(core) = nf.terms.cores.iter().find(|core| missing(core)) {
+        if let Some(core) = cores::missing(&nf.terms.cores).0.first() {
             let name = chain::instances::family(&nf.name);
             let message = format!("this machine has no core {core}, which `cores` of NF `{name}` lists");
-            diags.warning(nf.span, message).help(format!("this process may run on {all}"));
+            diags.warning(nf.span, message).help(help.clone());
         }
     }
 }

@@ -160,8 +160,8 @@ fn a_region_follows_its_handlers_while_packets_flow() {
     }
 }
 
-/// The parts of the only fused region as `[input]element`, the parts where packets enter, and the outputs that
-/// lead to an element of the region and yet leave it.
+/// The parts of the only fused region as `[input]element`, the parts where packets enter, and the outputs
+/// that lead to an element of the region and yet leave it.
 fn region(text: &str) -> [Vec<String>; 3] {
     let frames = Arc::new(FrameSet::new(frames(1)).expect("frames"));
     let mut ports = TestPorts { frames, count: 1, sent: SentFrames::default() };

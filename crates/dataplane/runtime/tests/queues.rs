@@ -6,7 +6,7 @@ use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
 use port::frames::FrameSet;
 use port::memory::{MemoryPort, SentFrames};
-use port::{Moved, Port, PortInfo, PortStats};
+use port::{Moved, Port};
 use runtime::running::{Outcome, RunPlan, Running};
 use runtime::{Assembly, Opener, Options, assemble};
 use shm::Packet;
@@ -24,17 +24,7 @@ struct Narrow {
 }
 
 impl Port for Narrow {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn info(&self) -> PortInfo {
-        self.inner.info()
-    }
-
-    fn set_origin(&mut self, origin: u16) {
-        self.inner.set_origin(origin);
-    }
+    port::pass_on_to_inner!();
 
     fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
         self.inner.receive(pool, out)
@@ -44,10 +34,6 @@ impl Port for Narrow {
         let most = self.takes.get(self.next).copied().unwrap_or(list.len());
         self.next = (self.next + 1) % self.takes.len().max(1);
         self.inner.send(pool, packets, &list[..most.min(list.len())])
-    }
-
-    fn stats(&self) -> PortStats {
-        self.inner.stats()
     }
 }
 

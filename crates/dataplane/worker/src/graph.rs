@@ -68,8 +68,8 @@ pub struct Node {
     pub config: String,
     /// The element; taken out while it runs.
     pub element: Option<BoxElement>,
-    /// For transparent elements: the program. For a queue that packets pass, and what pulls from it: the program
-    /// for those packets.
+    /// For transparent elements: the program. For a queue that packets pass, and what pulls from it: the
+    /// program for those packets.
     pub lowered: Option<Lowered>,
     /// The initial values of the program's state cells.
     pub first_cells: Vec<u64>,

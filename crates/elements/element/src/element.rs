@@ -182,8 +182,8 @@ pub trait Opaque: Element {
         Err("keeps its packets")
     }
 
-    /// Builds the program of what it does with packets that pass a queue: as the queue, or as the element that
-    /// pulls from it. Returns whether it has one.
+    /// Builds the program of what it does with packets that pass a queue: as the queue, or as the element
+    /// that pulls from it. Returns whether it has one.
     fn build_passing(&self, f: &mut Builder) -> bool {
         false
     }

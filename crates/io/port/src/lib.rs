@@ -104,6 +104,45 @@ pub trait Port: Send {
     }
 }
 
+/// The methods of a [`Port`] around another, its field `inner`, that only pass the call on: all but `receive`
+/// and `send`.
+#[macro_export]
+macro_rules! pass_on_to_inner {
+    () => {
+        fn name(&self) -> &str {
+            self.inner.name()
+        }
+
+        fn info(&self) -> $crate::PortInfo {
+            self.inner.info()
+        }
+
+        fn set_origin(&mut self, origin: u16) {
+            self.inner.set_origin(origin);
+        }
+
+        fn stats(&self) -> $crate::PortStats {
+            self.inner.stats()
+        }
+
+        fn is_finished(&self) -> bool {
+            self.inner.is_finished()
+        }
+
+        fn can_send(&self) -> bool {
+            self.inner.can_send()
+        }
+
+        fn flush(&mut self) -> $crate::Result<()> {
+            self.inner.flush()
+        }
+
+        fn take_warnings(&mut self) -> Vec<String> {
+            self.inner.take_warnings()
+        }
+    };
+}
+
 /// A port's link and abilities.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortInfo {

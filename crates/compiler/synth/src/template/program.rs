@@ -3,7 +3,6 @@
 use super::cache_entry;
 use super::key::{KEY_WORDS, Layout};
 use super::model::Template;
-use super::tally::Tally;
 use ir::eval::Exit;
 use ir::expr::{load, now_ns, record};
 use ir::program::{BlockId, Matching, Program, TableDecl, Term, Value};
@@ -103,28 +102,21 @@ impl Writer {
                 let value = values[value.0 as usize];
                 if *is_set { f.check(value, els) } else { f.leave_if(value, els) }
             }
-            let tally = |tally: &Tally| tally.placed(|value| values[value.0 as usize]);
+            let tallies = tallies.iter().map(|(one, at)| (one.placed(|value| values[value.0 as usize]), *at));
+            let (often, seldom): (Vec<_>, Vec<_>) =
+                tallies.partition(|(tally, at)| tally.is_settled(rec, *at).is_none());
             let is_recent = now_ns().at_most(record(rec, cache_entry::LAST_NS, 8) + *grain_ns);
-            let is_settled = tallies
-                .iter()
-                .map(|(one, at)| tally(one).is_settled(rec, *at))
-                .fold(is_recent, |all, one| all & one);
+            let settled = seldom.iter().filter_map(|(tally, at)| tally.is_settled(rec, *at));
+            let is_settled = settled.fold(is_recent, |all, one| all & one);
             let is_settled = f.eval(is_settled);
             f.end(Term::Branch(is_settled, taken, late));
             // A packet that the entry counts.
             f.at(late);
             f.store_record(rec, cache_entry::LAST_NS, 8, now_ns());
-            let is_time = |one: &Tally| matches!(one, Tally::LastIf(..));
-            tallies
-                .iter()
-                .filter(|(one, _)| !is_time(one))
-                .for_each(|(one, at)| tally(one).count(f, rec, *at));
+            seldom.iter().for_each(|(tally, at)| tally.count(f, rec, *at));
             f.jump(taken);
             f.at(taken);
-            tallies
-                .iter()
-                .filter(|(one, _)| is_time(one))
-                .for_each(|(one, at)| tally(one).count(f, rec, *at));
+            often.iter().for_each(|(tally, at)| tally.count(f, rec, *at));
             effects.iter().for_each(|effect| f.act(placed(*effect, &values)));
             f.end(match *exit {
                 Exit::Emit(port) => Term::Emit(port),

@@ -1,8 +1,9 @@
 //! Numbers of records that packets change, as an entry counts them for its packets.
 //!
 //! A packet that takes a template writes to no record. What it would have changed there, such as the time of
-//! its flow's last packet, is counted in the entry: in a *tally*. Records whose numbers change alike share one:
-//! ten translators of a chain note the same time. The host merges tallies into the records ([`Merging`]).
+//! its flow's last packet, is counted in the entry: in a *tally*. Records whose numbers change alike share
+//! one: ten translators of a chain note the same time. The host merges tallies into the records
+//! ([`Merging`]).
 
 use super::cache_entry;
 use ir::expr::{self, Expr, now_ns, record};
@@ -43,13 +44,13 @@ impl Tally {
         if let Tally::LastIf(..) = self { 8 } else { 1 }
     }
 
-    /// 1 while a packet need not change it, as an expression.
-    pub(super) fn is_settled(self, entry: Value, at: u16) -> Expr {
+    /// 1 while a packet need not change it, as an expression; `None` where every packet counts, since a
+    /// branch would depend on the packet.
+    pub(super) fn is_settled(self, entry: Value, at: u16) -> Option<Expr> {
         match self {
-            // Every packet counts it: a branch would depend on the packet.
-            Tally::LastIf(..) => Expr::from(1),
-            Tally::Bits(value) => (record(entry, at, 1) | value).equals(record(entry, at, 1)),
-            Tally::Packets(most) => record(entry, at, 1).at_least(u64::from(most)),
+            Tally::LastIf(..) => None,
+            Tally::Bits(value) => Some((record(entry, at, 1) | value).equals(record(entry, at, 1))),
+            Tally::Packets(most) => Some(record(entry, at, 1).at_least(u64::from(most))),
         }
     }
 

@@ -3,8 +3,8 @@
 
 use super::{Choices, Setup, all_do_the_same, frame};
 
-/// An NF: input 0 is from the LAN and output 0 to the WAN, input 1 from the WAN and output 1 to the LAN. `@` is
-/// its place in the chain.
+/// An NF: input 0 is from the LAN and output 0 to the WAN, input 1 from the WAN and output 1 to the LAN. `@`
+/// is its place in the chain.
 struct Nf {
     text: &'static str,
     /// Whether packets of a burst meet the element again: the order of lookups depends on the mode.
@@ -23,7 +23,8 @@ const NFS: &[Nf] = &[
     straight(
         "IPRewriter(pattern 203.0.113.@ 1024-65535# - - 0 1, drop, MAPPING ENDPOINT_INDEPENDENT, SEED 1)",
     ),
-    // Mappings that end while their flows go on: behind a pause, behind FIN and RST, once both ways had payload.
+    // Mappings that end while their flows go on: behind a pause, behind FIN and RST, once both ways had
+    // payload.
     straight(
         "IPRewriter(pattern 203.0.113.@ 1024-65535# - - 0 1, drop, SEED 1, UDP_TIMEOUT 2, UDP_STREAMING_TIMEOUT 4, \
          TCP_NODATA_TIMEOUT 2, TCP_TIMEOUT 4, TCP_DONE_TIMEOUT 1, TCP_GUARANTEE 0, UDP_GUARANTEE 0)",

@@ -10,7 +10,7 @@
 //! entries if the table does not report which record changed.
 
 use super::cpu::{aside, compiled};
-use super::entries::{GRAIN_NS, Generation};
+use super::entries::{GRAIN_NS, Generation, MergeInto};
 use super::first_packet::FirstPacket;
 use codegen::{CodegenError, Engine, SlotBuffer};
 use ir::eval::{Buffer, EvalState};
@@ -160,7 +160,7 @@ pub struct Cache {
     follower: Recorder,
     inputs: Vec<Input>,
     /// For each input, whether several tables have state of some flow: its flows get their entry behind their
-    /// first packet, and others with the second.
+    /// first packet, and others once they go on.
     have_records: Vec<bool>,
     templates: Vec<(usize, Template)>,
     program: Option<CacheProgram>,
@@ -171,8 +171,8 @@ pub struct Cache {
     /// Records that are gone, or that are asked for; kept for its allocation.
     noted: Vec<HeldRecord>,
     entry_bytes: usize,
-    /// What tables counted: changes that invalidate all entries, and lists of records that are gone which they
-    /// lost.
+    /// What tables counted: changes that invalidate all entries, and lists of records that are gone which
+    /// they lost.
     changes: u64,
     lost_lists: u64,
     /// First packets of flows that are about to run through the whole program.
@@ -235,12 +235,12 @@ impl Cache {
 
     /// The cache's statistics.
     pub(crate) fn counts(&self) -> CacheCounts {
-        let flows = self.entries.as_ref().map_or(0, |entries| entries.entries.0.len() as u64);
+        let flows = self.entries.as_ref().map_or(0, |entries| entries.len() as u64);
         CacheCounts { flows, templates: self.templates.len() as u64, ..self.counts }
     }
 
-    /// Invalidates the entries that use a record which a table removed or changed, or all entries if the table
-    /// does not report the record. Comes before every use and every merging of entries.
+    /// Invalidates the entries that use a record which a table removed or changed, or all entries if the
+    /// table does not report the record. Comes before every use and every merging of entries.
     pub(crate) fn heed(&mut self, tables: &mut dyn Tables, now_ns: u64) {
         if self.entries.is_none() && self.retired.is_none() {
             return;
@@ -297,9 +297,9 @@ impl Cache {
             }
             let asked = std::mem::take(&mut self.noted);
             // All lines of a mapping are merged before it is decided upon.
+            let into = &mut MergeInto { templates: &self.templates, tables, now_ns };
             let mut merge = |generation: &mut Option<Generation>, record| {
-                let generation = generation.as_mut();
-                generation.is_some_and(|it| it.merge_users(record, &self.templates, tables, now_ns))
+                generation.as_mut().is_some_and(|it| it.merge_users(record, into))
             };
             let is_held: Vec<bool> = asked
                 .iter()
@@ -317,8 +317,9 @@ impl Cache {
     /// [`MANY`], what the others counted stays in them.
     pub(crate) fn merge(&mut self, tables: &mut dyn Tables, now_ns: u64) {
         self.heed(tables, now_ns);
+        let into = &mut MergeInto { templates: &self.templates, tables, now_ns };
         for generation in [&mut self.retired, &mut self.entries].into_iter().flatten() {
-            generation.merge_all(MANY, &self.templates, tables, now_ns);
+            generation.merge_all(MANY, into);
         }
     }
 
@@ -330,11 +331,11 @@ impl Cache {
 
     /// Invalidates all entries.
     fn clear(&mut self, tables: &mut dyn Tables, now_ns: u64) {
-        let Some(entries) = self.entries.as_mut().filter(|it| !it.entries.0.is_empty()) else { return };
+        let Some(entries) = self.entries.as_mut().filter(|it| it.len() > 0) else { return };
         self.counts.cleared += 1;
-        if entries.entries.0.len() <= FEW {
-            entries.merge_all(FEW, &self.templates, tables, now_ns);
-            return entries.entries.0.clear();
+        if entries.len() <= FEW {
+            entries.merge_all(FEW, &mut MergeInto { templates: &self.templates, tables, now_ns });
+            return entries.clear();
         }
         let old = self.entries.take();
         self.entries = Generation::new(self.entry_bytes).ok();
@@ -484,15 +485,15 @@ impl Cache {
             return;
         }
         let Some(entries) = &mut self.entries else { return };
+        let into = &mut MergeInto { templates: &self.templates, tables: state.tables, now_ns: state.now_ns };
         if let Some(retired) = &mut self.retired {
             // Their records note the new entry in its place.
             for (line, table) in lines.iter().zip(&self.templates[number].1.lines) {
-                retired.release(*line, (*table).into(), &self.templates, state.tables, state.now_ns);
+                retired.release(*line, (*table).into(), into);
             }
         }
         // If the table is full, the flow stays in the whole program.
-        let parts = (&lines[..], &numbers[..]);
-        let is_new = entries.insert(key, number, parts, &self.templates, state.tables, state.now_ns);
+        let is_new = entries.insert(key, number, (&lines, &numbers), into);
         self.learnt += u32::from(is_new);
     }
 
@@ -509,13 +510,12 @@ impl Cache {
         }
         self.follow_templates();
         self.heed(tables, now_ns);
+        let into = &mut MergeInto { templates: &self.templates, tables, now_ns };
         if let Some(entries) = &mut self.entries {
-            let budget = (entries.entries.0.touched() / ROUND_MS).clamp(LOOKED_AT.0, LOOKED_AT.1);
-            let found = entries.walk(budget, &self.templates, tables, now_ns);
+            let found = entries.walk(entries.share(ROUND_MS).clamp(LOOKED_AT.0, LOOKED_AT.1), into);
             self.first_entries.tick(found.used, found.unused);
         }
-        let is_merged = |old: &mut Generation| old.retire(LOOKED_AT.1, &self.templates, tables, now_ns);
-        drop_aside(self.retired.take_if(is_merged));
+        drop_aside(self.retired.take_if(|old| old.retire(LOOKED_AT.1, into)));
     }
 
     /// Starts compiling a program with all templates, if templates were added.
@@ -588,7 +588,7 @@ fn is_young(template: &Template, lines: &[u64], tables: &mut dyn Tables) -> bool
 /// Clearing a large table, or unmapping its memory, takes longer than packets may wait.
 fn drop_aside(old: Option<Generation>) {
     match old {
-        Some(small) if small.entries.0.len() <= FEW => drop(small),
+        Some(small) if small.len() <= FEW => drop(small),
         Some(large) => drop(aside("flow cache", move || drop(large))),
         None => {}
     }

@@ -31,9 +31,19 @@ pub(super) const GRAIN_NS: u64 = 10_000_000;
 /// The templates of a cache, each with the input of its packets.
 pub(super) type Templates = [(usize, Template)];
 
+/// What entries are merged into.
+pub(super) struct MergeInto<'a> {
+    /// The templates of the entries.
+    pub templates: &'a Templates,
+    /// The tables of the region's elements.
+    pub tables: &'a mut dyn Tables,
+    /// The present time, in nanoseconds.
+    pub now_ns: u64,
+}
+
 /// The table of the entries.
 #[derive(Debug)]
-pub(super) struct Entries(pub FlowTable<KEY_WORDS>);
+pub(super) struct Entries(FlowTable<KEY_WORDS>);
 
 impl Entries {
     pub fn new(entry_bytes: usize) -> Result<Entries, TableError> {
@@ -84,7 +94,7 @@ impl Entries {
     }
 
     /// Adds an entry's counts to its records, if it counted since the last time.
-    fn merge(&mut self, at: u64, templates: &Templates, tables: &mut dyn Tables, now_ns: u64) {
+    fn merge(&mut self, at: u64, into: &mut MergeInto<'_>) {
         let merged_ms = self.get(at, cache_entry::MERGED_MS, 4) as u32;
         let last_ns = self.get(at, cache_entry::LAST_NS, 8);
         // An entry that counts notes the time, up to a grain late.
@@ -92,13 +102,15 @@ impl Entries {
         if last_ns == 0 || (noted_ms.wrapping_sub(merged_ms) as i32) < 0 {
             return;
         }
-        self.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(now_ns)));
-        let Some(template) = self.template(at, templates) else { return };
+        self.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(into.now_ns)));
+        let Some(template) = self.template(at, into.templates) else { return };
         for merging in &template.merges {
             let line = self.get(at, template.line_at(merging.line.into()) as u16, 8);
             let part = self.get(at, merging.tally.0, merging.tally.1);
             let table = template.lines.get(usize::from(merging.line));
-            let Some(table) = table.and_then(|table| tables.table(usize::from(*table))) else { continue };
+            let Some(table) = table.and_then(|table| into.tables.table(usize::from(*table))) else {
+                continue;
+            };
             if line == 0 || part == 0 {
                 continue;
             }
@@ -164,6 +176,7 @@ fn in_ms(ns: u64) -> u32 {
 /// Entries, and which of them use each record.
 #[derive(Debug)]
 pub(super) struct Generation {
+    /// The table that the templates' program looks flows up in.
     pub entries: Entries,
     users: Users,
 }
@@ -180,6 +193,21 @@ impl Generation {
         Ok(Generation { entries: Entries::new(entry_bytes)?, users: Users::default() })
     }
 
+    /// Number of entries, also of those that are over.
+    pub fn len(&self) -> usize {
+        self.entries.0.len()
+    }
+
+    /// The entries that have to be looked at in each of so many steps, to have seen all behind the last.
+    pub fn share(&self, steps: usize) -> usize {
+        self.entries.0.touched() / steps
+    }
+
+    /// Removes all entries.
+    pub fn clear(&mut self) {
+        self.entries.0.clear();
+    }
+
     /// Makes an entry for a flow; false if there is no room. `lines` are the records that it uses, and
     /// `numbers` its parameters.
     pub fn insert(
@@ -187,15 +215,13 @@ impl Generation {
         key: &[u64; KEY_WORDS],
         number: usize,
         (lines, numbers): (&[u64], &[u64]),
-        templates: &Templates,
-        tables: &mut dyn Tables,
-        now_ns: u64,
+        into: &mut MergeInto<'_>,
     ) -> bool {
-        let Some((_, template)) = templates.get(number) else { return false };
+        let Some((_, template)) = into.templates.get(number) else { return false };
         let Ok((record, is_new)) = self.entries.0.find_or_insert(key) else { return false };
         let at = self.entries.0.record_ptr(record) as u64;
         if !is_new {
-            self.entries.merge(at, templates, tables, now_ns);
+            self.entries.merge(at, into);
             (0..self.entries.0.record_bytes())
                 .step_by(8)
                 .for_each(|word| self.entries.0.store(at, word, 8, 0));
@@ -203,16 +229,16 @@ impl Generation {
         let entries = &mut self.entries;
         entries.set(at, cache_entry::TEMPLATE, 2, cache_entry::OVER);
         entries.set(at, cache_entry::MERGED_AS, 2, number as u64);
-        entries.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(now_ns)));
+        entries.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(into.now_ns)));
         for ((offset, bytes), value) in template.params.iter().zip(numbers) {
             entries.set(at, *offset, *bytes, *value);
         }
         let mut is_noted = true;
         for ((place, table), line) in Entries::lines(template).zip(&template.lines).zip(lines) {
             entries.set(at, place, 8, *line);
-            let Some(table) = tables.table(usize::from(*table)) else { continue };
+            let Some(table) = into.tables.table(usize::from(*table)) else { continue };
             let mut holder = table.holder(*line);
-            if entries.uses(holder.entry, *line, templates).is_none_or(|other| other == at) {
+            if entries.uses(holder.entry, *line, into.templates).is_none_or(|other| other == at) {
                 holder.entry = record.number();
             } else {
                 holder.is_shared = true;
@@ -266,31 +292,19 @@ impl Generation {
     }
 
     /// Merges the entries that use a record; whether there are any.
-    pub fn merge_users(
-        &mut self,
-        asked: HeldRecord,
-        templates: &Templates,
-        tables: &mut dyn Tables,
-        now_ns: u64,
-    ) -> bool {
+    pub fn merge_users(&mut self, asked: HeldRecord, into: &mut MergeInto<'_>) -> bool {
         let mut has_some = false;
-        let are_all = self.each_user(asked, templates, &mut |entries, at| {
+        let are_all = self.each_user(asked, into.templates, &mut |entries, at| {
             has_some = true;
-            entries.merge(at, templates, tables, now_ns);
+            entries.merge(at, into);
         });
         has_some || !are_all
     }
 
     /// Looks at some entries: merges what was counted for a while, and removes those that are over or idle.
-    pub fn walk(
-        &mut self,
-        mut budget: usize,
-        templates: &Templates,
-        tables: &mut dyn Tables,
-        now_ns: u64,
-    ) -> Use {
+    pub fn walk(&mut self, mut budget: usize, into: &mut MergeInto<'_>) -> Use {
         let mut found = Use::default();
-        let now_ms = in_ms(now_ns);
+        let now_ms = in_ms(into.now_ns);
         while let Some(record) = self.entries.0.step(&mut budget) {
             let entries = &mut self.entries;
             let at = entries.0.record_ptr(record) as u64;
@@ -309,9 +323,9 @@ impl Generation {
                 }
                 continue;
             }
-            let is_idle = last_ns.saturating_add(IDLE_NS) <= now_ns;
+            let is_idle = last_ns.saturating_add(IDLE_NS) <= into.now_ns;
             if is_over || is_idle || age_ms >= MERGED_EACH_MS {
-                entries.merge(at, templates, tables, now_ns);
+                entries.merge(at, into);
             }
             if is_over || is_idle {
                 entries.0.remove(record);
@@ -325,34 +339,23 @@ impl Generation {
 
     /// Merges and removes some entries of a generation that packets do not use any more; true when none is
     /// left.
-    pub fn retire(
-        &mut self,
-        mut budget: usize,
-        templates: &Templates,
-        tables: &mut dyn Tables,
-        now_ns: u64,
-    ) -> bool {
+    pub fn retire(&mut self, mut budget: usize, into: &mut MergeInto<'_>) -> bool {
         while let Some(record) = self.entries.0.step(&mut budget) {
             let at = self.entries.0.record_ptr(record) as u64;
-            self.entries.merge(at, templates, tables, now_ns);
+            self.entries.merge(at, into);
             self.entries.0.remove(record);
         }
         self.entries.0.is_empty()
     }
 
     /// Merges and removes the entry that a record notes.
-    pub fn release(
-        &mut self,
-        line: u64,
-        table: usize,
-        templates: &Templates,
-        tables: &mut dyn Tables,
-        now_ns: u64,
-    ) {
-        let holder = tables.table(table).map(|table| table.holder(line)).unwrap_or_default();
-        if let Some(at) = self.entries.uses(holder.entry, line, templates) {
-            self.entries.merge(at, templates, tables, now_ns);
-            self.entries.0.record_at(at).map(|record| self.entries.0.remove(record));
+    pub fn release(&mut self, line: u64, table: usize, into: &mut MergeInto<'_>) {
+        let holder = into.tables.table(table).map(|table| table.holder(line)).unwrap_or_default();
+        if let Some(at) = self.entries.uses(holder.entry, line, into.templates)
+            && let Some(record) = self.entries.0.record_at(at)
+        {
+            self.entries.merge(at, into);
+            self.entries.0.remove(record);
         }
     }
 
@@ -362,11 +365,11 @@ impl Generation {
     }
 
     /// Merges up to `most` entries.
-    pub fn merge_all(&mut self, most: usize, templates: &Templates, tables: &mut dyn Tables, now_ns: u64) {
+    pub fn merge_all(&mut self, most: usize, into: &mut MergeInto<'_>) {
         let records: Vec<RecordId> = self.entries.0.iter().take(most).collect();
         for record in records {
             let at = self.entries.0.record_ptr(record) as u64;
-            self.entries.merge(at, templates, tables, now_ns);
+            self.entries.merge(at, into);
         }
     }
 }

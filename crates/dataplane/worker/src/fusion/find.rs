@@ -1,13 +1,13 @@
 //! Finding fused regions in a graph.
 //!
-//! A *part* of a region is one input of an element. An element that packets enter by several inputs is several
-//! parts, which share its state: the way back through a rewriter is another way, and no loop. Packets that
-//! leave an element by an output that is unusual for their input ([`element::Transparent::usual_outputs`])
-//! leave the region, and the next elements process them one by one.
+//! A *part* of a region is one input of an element. An element that packets enter by several inputs is
+//! several parts, which share its state: the way back through a rewriter is another way, and no loop. Packets
+//! that leave an element by an output that is unusual for their input
+//! ([`element::Transparent::usual_outputs`]) leave the region, and the next elements process them one by one.
 //!
 //! Where packets enter in the middle, behind an element without a program or by a wire that closes a loop,
-//! nothing is known about them. So that they do not meet those of which the program knows more, they have parts
-//! of their own: an input is at most two parts.
+//! nothing is known about them. So that they do not meet those of which the program knows more, they have
+//! parts of their own: an input is at most two parts.
 
 use crate::graph::{End, Lowered, Node};
 use chain::FusedElements;
@@ -95,7 +95,8 @@ fn can_send(node: &Node) -> bool {
 /// An input of an element: its node and number.
 type NodeInput = (usize, usize);
 
-/// The parts of a region that has these elements: the inputs that packets reach from outside by usual outputs.
+/// The parts of a region that has these elements: the inputs that packets reach from outside by usual
+/// outputs.
 fn layout(nodes: &[Node], before: &[Vec<(usize, usize)>], inside: &BTreeSet<usize>) -> RegionLayout {
     let is_source = |from: usize| !inside.contains(&from) && can_send(&nodes[from]);
     let feeds = inside.iter().flat_map(|to| before[*to].iter().map(|(from, input)| (*from, (*to, *input))));
@@ -172,8 +173,8 @@ impl UsualWires<'_> {
         reached
     }
 
-    /// The inputs at which packets enter: those to which no other of them leads, and those that join the way of
-    /// others. Of some that lead to each other, the first is of the former.
+    /// The inputs at which packets enter: those to which no other of them leads, and those that join the way
+    /// of others. Of some that lead to each other, the first is of the former.
     fn split(&self, fed: &BTreeSet<NodeInput>) -> (BTreeSet<NodeInput>, BTreeSet<NodeInput>) {
         let (mut seen, mut later) = (BTreeSet::new(), BTreeSet::new());
         for from in fed {

@@ -1,9 +1,9 @@
 //! The reverse index of a flow cache: the entries that use a table record which several use.
 //!
 //! A table knows the entry that uses a record ([`ir::Holder`]). The index has only the records that further
-//! entries use: a mapping of addresses is used by all flows of a host. A record with more entries than fit is marked; its removal
-//! invalidates all entries. Every operation is short: the table grows by small steps, and stale index records
-//! are removed a few at a time.
+//! entries use: a mapping of addresses is used by all flows of a host. A record with more entries than fit is
+//! marked; its removal invalidates all entries. Every operation is short: the table grows by small steps, and
+//! stale index records are removed a few at a time.
 
 use std::hash::{BuildHasher, RandomState};
 use table::TableError;
@@ -14,8 +14,8 @@ const CAPACITY: u32 = 1 << 22;
 /// The most entries in an index record, and the most index records for a table record.
 const MOST: usize = 7;
 const MOST_PAGES: u64 = 64;
-/// The offset of the entries in an index record. In front of them is, in a table record's first, the number of
-/// its index records, or [`MARKED`].
+/// The offset of the entries in an index record. In front of them is, in a table record's first, the number
+/// of its index records, or [`MARKED`].
 const FIRST: usize = 8;
 /// The number in front that says that there are more entries than fit.
 const MARKED: u64 = u64::MAX;

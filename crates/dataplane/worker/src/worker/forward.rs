@@ -43,8 +43,8 @@ impl Worker {
         }
     }
 
-    /// The entry of the fused region that so many packets at this input of a node enter, if the region runs as
-    /// one program.
+    /// The entry of the fused region that so many packets at this input of a node enter, if the region runs
+    /// as one program.
     #[inline(always)]
     pub(crate) fn fused_entry(&self, node: usize, input: usize, packets: usize) -> Option<RegionEntry> {
         let entry = self.nodes[node].entries.get(input).copied()??;

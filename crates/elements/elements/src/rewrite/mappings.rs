@@ -133,10 +133,10 @@ pub struct MappingEntry {
 }
 
 impl Mappings {
-    /// The outputs by which packets of an input usually leave. Flows that it makes mappings for leave by their
-    /// forward output. Replies come by the inputs that make no mappings, and by those whose flows go another
-    /// way; where all inputs make mappings, by those that did not make theirs; by the only input of a rewriter
-    /// with one. `None` where all of that says nothing.
+    /// The outputs by which packets of an input usually leave. Flows that it makes mappings for leave by
+    /// their forward output. Replies come by the inputs that make no mappings, and by those whose flows go
+    /// another way; where all inputs make mappings, by those that did not make theirs; by the only input of a
+    /// rewriter with one. `None` where all of that says nothing.
     pub fn usual_outputs(&self, input: usize) -> Option<Vec<usize>> {
         let Input { spec, .. } = self.inputs.get(input)?;
         let own = spec.mapping_outputs();

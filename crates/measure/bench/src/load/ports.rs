@@ -8,7 +8,7 @@ use element::configure::Direction;
 use element::nf::NfLink;
 use packet::{Access, MacAddr};
 use port::interface::Interface;
-use port::{Moved, Port, PortError, PortInfo, PortStats};
+use port::{Moved, Port};
 use runtime::Opener;
 use runtime::resources::Resources;
 use runtime::running::RunPlan;
@@ -132,19 +132,8 @@ pub(crate) fn read(packet: &Packet) -> Option<Stamp> {
     Stamp::decode(&bytes.get(stamp::offset(bytes.len())?)?)
 }
 
-// Only `receive` and `send` are its own; the other methods are those of every port around another.
 impl Port for PacedPort {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn info(&self) -> PortInfo {
-        self.inner.info()
-    }
-
-    fn set_origin(&mut self, origin: u16) {
-        self.inner.set_origin(origin);
-    }
+    port::pass_on_to_inner!();
 
     fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
         let Side::Source(ring, source) = &mut self.side else { return Moved::default() };
@@ -187,25 +176,5 @@ impl Port for PacedPort {
         let moved = self.inner.send(pool, packets, list);
         self.pace.count_sent(moved.packets);
         moved
-    }
-
-    fn stats(&self) -> PortStats {
-        self.inner.stats()
-    }
-
-    fn is_finished(&self) -> bool {
-        self.inner.is_finished()
-    }
-
-    fn can_send(&self) -> bool {
-        self.inner.can_send()
-    }
-
-    fn flush(&mut self) -> Result<(), PortError> {
-        self.inner.flush()
-    }
-
-    fn take_warnings(&mut self) -> Vec<String> {
-        self.inner.take_warnings()
     }
 }

@@ -72,24 +72,14 @@ struct Narrow {
 }
 
 impl Port for Narrow {
-    fn name(&self) -> &str {
-        "narrow"
-    }
-    fn info(&self) -> port::PortInfo {
-        self.inner.info()
-    }
-    fn set_origin(&mut self, origin: u16) {
-        self.inner.set_origin(origin);
-    }
+    port::pass_on_to_inner!();
+
     fn receive(&mut self, pool: &mut shm::PacketPool, out: &mut [shm::Packet]) -> port::Moved {
         self.inner.receive(pool, out)
     }
     fn send(&mut self, pool: &mut shm::PacketPool, packets: &mut [shm::Packet], list: &[u16]) -> port::Moved {
         let takes = self.takes.pop().unwrap_or(usize::MAX).min(list.len());
         self.inner.send(pool, packets, &list[..takes])
-    }
-    fn stats(&self) -> port::PortStats {
-        self.inner.stats()
     }
 }
 
