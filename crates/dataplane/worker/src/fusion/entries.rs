@@ -102,8 +102,12 @@ impl Entries {
         if last_ns == 0 || (noted_ms.wrapping_sub(merged_ms) as i32) < 0 {
             return;
         }
-        self.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(into.now_ns)));
         let Some(template) = self.template(at, into.templates) else { return };
+        // An element that runs just now has its table with it: a later merging has all.
+        if template.lines.iter().any(|table| into.tables.table(usize::from(*table)).is_none()) {
+            return;
+        }
+        self.set(at, cache_entry::MERGED_MS, 4, u64::from(in_ms(into.now_ns)));
         for merging in &template.merges {
             let line = self.get(at, template.line_at(merging.line.into()) as u16, 8);
             let part = self.get(at, merging.tally.0, merging.tally.1);
