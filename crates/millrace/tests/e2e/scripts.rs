@@ -56,6 +56,16 @@ fn printed(run: &Finished) -> Vec<&str> {
     run.stderr.lines().filter_map(|line| line.strip_prefix("script: ")).collect()
 }
 
+/// As [`printed`], for scripts that end within moments of each other: what an NF in a process of its own
+/// prints comes through a pipe, which may be read when the other NF has printed already.
+fn printed_by(mode: &Mode, run: &Finished, expected: [&str; 2]) {
+    let mut printed = printed(run);
+    if [mode.a, mode.b].contains(&PROCESS) && printed == [expected[1], expected[0]] {
+        printed.reverse();
+    }
+    assert_eq!(printed, expected, "{}: {}", mode.name, run.stderr);
+}
+
 const SOON: Duration = Duration::from_secs(30);
 
 #[test]
@@ -101,7 +111,7 @@ fn a_chain_file_selects_whose_scripts_end_the_run() {
         ] {
             let (run, time) = run(mode, settings, ENDLESS, scripts);
             // The other script executes its rest when the run ends.
-            assert_eq!(printed(&run), ["quick", "slow"], "{} {settings}: {}", mode.name, run.stderr);
+            printed_by(mode, &run, ["quick", "slow"]);
             assert!(time < SOON, "{} {settings}: {time:?}", mode.name);
             run.sound();
         }
@@ -116,7 +126,7 @@ fn a_script_that_waits_for_a_stopped_nf_does_not_hold_the_run() {
             let b = format!("DriverManager({waits}, print \"script: b at the end\", stop)");
             let a = "DriverManager(wait 0.2s, print \"script: a\", stop)";
             let (run, time) = run(mode, "", ENDLESS, [a, &b]);
-            assert_eq!(printed(&run), ["a", "b at the end"], "{} {waits}: {}", mode.name, run.stderr);
+            printed_by(mode, &run, ["a", "b at the end"]);
             assert!(time < SOON, "{} {waits}: {time:?}", mode.name);
             run.sound();
         }
