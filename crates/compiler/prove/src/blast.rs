@@ -12,6 +12,7 @@ use ir::analysis::interval::IntervalSet;
 use shm::descriptor::BUF_BYTES;
 use std::collections::{BTreeMap, HashMap};
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
+use synth::classes::field_of;
 use synth::classes::filter::{Factor, Filter};
 use synth::deadline::Deadline;
 
@@ -82,6 +83,11 @@ impl<'p> Blaster<'p> {
     /// The same, with sums over headers computed: more gates, and a solution is a real packet.
     pub fn exact(pool: &'p Pool, deadline: &Deadline) -> Blaster<'p> {
         Blaster { exact: true, ..Blaster::new(pool, deadline) }
+    }
+
+    /// The field that a bit of a packet is in.
+    pub fn field(&self, (root, bit): (Root, i32)) -> String {
+        field_of(self.pool, Bits { root, bit, width: 1 })
     }
 
     /// Bits of packets that were requested.
@@ -257,7 +263,8 @@ impl<'p> Blaster<'p> {
                 break;
             }
             let apart = self.differences(&runs, &other.runs);
-            let mut differ = [apart.bits, apart.overlaps].concat();
+            let mut differ = apart.overlaps;
+            differ.extend(apart.bits.into_iter().map(|(_, bit)| bit));
             for (a, b) in of.iter().zip(&other.of) {
                 differ.push(!self.gates.equal(a, b));
             }

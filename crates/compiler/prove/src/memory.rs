@@ -8,8 +8,8 @@ use synth::classes::expr::{Bits, Root, Write};
 /// The differences of two packets' bytes, and the overlaps that prevent a comparison; if all are 0, the bytes
 /// are equal.
 pub struct Differences {
-    /// Bits that differ.
-    pub bits: Vec<Bit>,
+    /// Bits that differ, each with the place that it has in the packet.
+    pub bits: Vec<((Root, i32), Bit)>,
     /// Whether two ranges that are counted from different headers overlap, if that would matter.
     pub overlaps: Vec<Bit>,
 }
@@ -42,8 +42,9 @@ impl Blaster<'_> {
         }
         let places = |of: &Run| (of.0, of.1.keys().copied().collect::<Vec<i32>>());
         if a.iter().map(places).eq(b.iter().map(places)) {
-            for (a, b) in a.iter().zip(b).flat_map(|(a, b)| a.1.values().zip(b.1.values())) {
-                all.bits.push(self.gates.xor(*a, *b));
+            let both = a.iter().zip(b).flat_map(|(a, b)| a.1.iter().map(|at| (a.0, at)).zip(b.1.values()));
+            for ((root, (place, a)), b) in both {
+                all.bits.push(((root, *place), self.gates.xor(*a, *b)));
             }
             return all;
         }
@@ -59,7 +60,7 @@ impl Blaster<'_> {
         for place in &places {
             let own = self.packet_bit(place.0, place.1);
             let value = |of: &BTreeMap<(Root, i32), Bit>| of.get(place).copied().unwrap_or(own);
-            all.bits.push(self.gates.xor(value(&all_a), value(&all_b)));
+            all.bits.push((*place, self.gates.xor(value(&all_a), value(&all_b))));
         }
         let mut hulls: BTreeMap<Root, (i32, i32)> = BTreeMap::new();
         for (root, bit) in &places {

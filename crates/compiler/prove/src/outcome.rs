@@ -137,7 +137,10 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<D
             note(&format!("annotation byte {byte}"), blaster.gates.xor(value(&a.annos), value(&b.annos)));
         }
         let bytes = blaster.differences(&a.bytes, &b.bytes);
-        bytes.bits.into_iter().for_each(|bit| note("a byte of the packet", bit));
+        for (place, bit) in bytes.bits.into_iter().filter(|(_, bit)| blaster.gates.known(*bit) != Some(false))
+        {
+            note(&blaster.field(place), bit);
+        }
         bytes.overlaps.into_iter().for_each(|bit| note("whether two headers overlap", bit));
     }
     let cells: BTreeSet<u16> = a.cells.keys().chain(b.cells.keys()).copied().collect();

@@ -7,7 +7,7 @@
 use crate::blast::Blaster;
 use crate::gates::{Answer, Bit};
 use crate::outcome::{Outcome, differences, outcome};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use synth::classes::Classes;
 
 /// The time limit for one question.
@@ -117,25 +117,16 @@ pub fn compare(
             let met = open.iter().position(|theirs| blaster.gates.bit(theirs.filter));
             let Some(met) = met else { break };
             let theirs = open.swap_remove(met);
-            let different = differences(blaster, &mine.outcome, &theirs.outcome);
-            let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
-            let any = blaster.gates.any(&bits);
-            let question = [mine.filter, theirs.filter, any];
-            match blaster.gates.ask(&question, QUESTION) {
-                Answer::Never => into.pairs.equal += 1,
-                answer => {
+            match decide(blaster, [mine, theirs]) {
+                Decided::Equal => into.pairs.equal += 1,
+                Decided::Not { is_found, parts } => {
                     into.pairs.open += 1;
-                    let named = different
-                        .iter()
-                        .filter(|different| answer == Answer::Found && blaster.gates.bit(different.bit));
-                    let mut named: Vec<&str> = named.map(|different| different.what.as_str()).collect();
-                    named.dedup();
-                    let what = if named.is_empty() { "what they do".into() } else { named.join(", ") };
-                    let go_on = answer != Answer::Found || suspect(mine.class, theirs.class);
+                    let go_on = !is_found || suspect(mine.class, theirs.class);
                     into.open.push(format!(
-                        "entry {entry}: class {} of the elements and class {} of the fused program: {what}",
+                        "entry {entry}: class {} of the elements and class {} of the fused program: {}",
                         mine.class + 1,
                         theirs.class + 1,
+                        parts.join(", ")
                     ));
                     if !go_on {
                         return;
@@ -144,4 +135,46 @@ pub fn compare(
             }
         }
     }
+}
+
+/// What was decided about the outcomes of two classes for packets that are in both.
+enum Decided {
+    /// They are equal.
+    Equal,
+    /// The solver found a packet for which these parts differ, or could not decide about these.
+    Not { is_found: bool, parts: Vec<String> },
+}
+
+/// The time in which all parts of two outcomes are compared at once, before each is compared by itself.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// Decides whether two classes do the same for packets that are in both.
+fn decide(blaster: &mut Blaster<'_>, [mine, theirs]: [&Filtered; 2]) -> Decided {
+    let different = differences(blaster, &mine.outcome, &theirs.outcome);
+    let gates = &mut blaster.gates;
+    let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
+    let any = gates.any(&bits);
+    match gates.ask(&[mine.filter, theirs.filter, any], AT_ONCE) {
+        Answer::Never => return Decided::Equal,
+        Answer::Found => {
+            let named = different.iter().filter(|different| gates.bit(different.bit));
+            let mut parts: Vec<String> = named.map(|different| different.what.clone()).collect();
+            parts.dedup();
+            return Decided::Not { is_found: true, parts };
+        }
+        Answer::Unknown => {}
+    }
+    // Part by part. What is decided about one is a clause that helps with the next.
+    let until = Instant::now() + QUESTION;
+    let mut parts = vec![];
+    for same in different.chunk_by(|a, b| a.what == b.what) {
+        let bits: Vec<Bit> = same.iter().map(|different| different.bit).collect();
+        let any = gates.any(&bits);
+        match gates.ask(&[mine.filter, theirs.filter, any], until.duration_since(Instant::now())) {
+            Answer::Never => gates.clause(&[!mine.filter, !theirs.filter, !any]),
+            Answer::Found => return Decided::Not { is_found: true, parts: vec![same[0].what.clone()] },
+            Answer::Unknown => parts.push(same[0].what.clone()),
+        }
+    }
+    if parts.is_empty() { Decided::Equal } else { Decided::Not { is_found: false, parts } }
 }

@@ -41,6 +41,7 @@ use ir::Verified;
 use path_state::PathState;
 use simplify::Maker;
 
+pub use names::field_of;
 pub use path::{Counts, Exit, Left, Options, Step, Wasted};
 
 /// A traffic class.

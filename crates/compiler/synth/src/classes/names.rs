@@ -97,6 +97,12 @@ pub fn bits(pool: &Pool, bits: Bits, context: &Context) -> String {
     }
 }
 
+/// The name of the field that bits are in, or of the header where they are in none.
+pub fn field_of(pool: &Pool, bits: Bits) -> String {
+    let name = self::bits(pool, bits, &Context::default());
+    name.split_once('[').map_or(name.clone(), |(field, _)| field.to_string())
+}
+
 /// The usual fields of a header: name, first bit, and the bit after the last.
 fn usual(base: Base, context: Context) -> impl Iterator<Item = (&'static str, i32, i32)> {
     let fields = TABLE.iter().filter(move |(name, field)| field.base == base && context.rank(name) < 2);
