@@ -9,7 +9,8 @@
 //!
 //! - [`expr`], [`simplify`]: expressions over the packet as it arrived, and their normal form
 //! - [`facts`]: the facts about a path; [`filter`]: its conditions
-//! - [`path_state`]: a packet in the middle of a path; `writes`: its writes; `sums`: its header's checksum
+//! - [`path_state`]: a packet in the middle of a path; `writes`: its writes; `sums`: its header's checksum;
+//!   `updates`: updates of checksums
 //! - `path`: a path through the program; `walk` and `merge`: the walk
 //! - [`concrete`]: a class applied to one packet; [`packets`]: packets of a class
 //! - [`show`]: classes as text and as data, with `names`, `fields` and `count`
@@ -31,6 +32,7 @@ pub mod path_state;
 pub mod show;
 pub mod simplify;
 mod sums;
+mod updates;
 mod walk;
 mod writes;
 

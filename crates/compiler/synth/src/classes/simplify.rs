@@ -8,7 +8,6 @@ use super::expr::{Atom, BIAS, Bits, Id, Node, Pool, quotients, signed};
 use super::facts::Facts;
 use ir::BinOp;
 use ir::analysis::interval::{IntervalSet, ones};
-use ir::eval::checksum_update;
 use std::collections::BTreeMap;
 
 /// Runs of ones in a mask that are split; a mask with more runs stays whole.
@@ -79,10 +78,10 @@ impl Maker<'_> {
         }
     }
 
-    fn sum_of(&mut self, sum: Linear) -> Id {
+    fn sum_of(&mut self, mut sum: Linear) -> Id {
         let mut by_term = collected(sum.terms);
         self.join_bits(&mut by_term);
-        self.fold(&mut by_term);
+        self.fold(&mut by_term, &mut sum.constant);
         let terms: Vec<(Id, u64)> = by_term.into_iter().collect();
         match (sum.constant, terms.as_slice()) {
             (number, []) => return self.number(number),
@@ -140,7 +139,7 @@ impl Maker<'_> {
     }
 
     /// Finds the two halves of a one's complement sum.
-    fn fold(&mut self, terms: &mut BTreeMap<Id, u64>) {
+    fn fold(&mut self, terms: &mut BTreeMap<Id, u64>, constant: &mut u64) {
         let pair = terms.iter().find_map(|(low, by)| {
             let high = terms.iter().find_map(|(high, same)| {
                 self.pool.folded(*low, *high).filter(|_| by == same).map(|sum| (*high, sum))
@@ -150,9 +149,17 @@ impl Maker<'_> {
         if let Some((low, high, sum, by)) = pair {
             terms.remove(&low);
             terms.remove(&high);
-            let folded = self.pool.add(Node::Fold(sum));
+            let (folded, by) = match self.update_of_fold(sum) {
+                // Whoever writes the checksum writes the complement.
+                Some(update) => {
+                    *constant = constant.wrapping_add(0xffff_u64.wrapping_mul(by));
+                    (update, by.wrapping_neg())
+                }
+                None => (self.pool.add(Node::Fold(sum)), by),
+            };
             let own = terms.entry(folded).or_default();
             *own = own.wrapping_add(by);
+            terms.retain(|_, by| *by != 0);
         }
     }
 
@@ -578,16 +585,6 @@ impl Maker<'_> {
             (_, Some(1), Some(0)) => c,
             (_, Some(0), Some(1)) => self.not(c),
             _ => self.pool.add(Node::Select(c, a, b)),
-        }
-    }
-
-    /// RFC 1624 equation 3.
-    pub fn checksum_update(&mut self, sum: Id, old: Id, new: Id, bits: u8) -> Id {
-        let (sum, old, new) = (self.slice(sum, 0, 16), self.slice(old, 0, bits), self.slice(new, 0, bits));
-        let numbers = (self.pool.constant(sum), self.pool.constant(old), self.pool.constant(new));
-        match numbers {
-            (Some(sum), Some(old), Some(new)) => self.number(checksum_update(sum, old, new, bits)),
-            _ => self.pool.add(Node::Csum(sum, old, new, bits)),
         }
     }
 

@@ -5,3 +5,4 @@ mod hand;
 mod harness;
 mod random;
 mod real;
+mod updates;
