@@ -5,7 +5,7 @@
 //! ([`crate::expr`]). Nothing is checked here: [`Builder::finish`] passes the program to the verifier.
 
 use crate::expr::{Expr, Node, csum_update, load};
-use crate::program::{Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
+use crate::program::{Block, BlockId, Cell, Inst, Matching, Program, RecordDelta, TableDecl, Term, Value};
 use crate::verified::Verified;
 use crate::verify::VerifyError;
 use packet::anno::Anno;
@@ -94,12 +94,18 @@ impl Builder {
         self.declare(name, 1, record_bytes, Matching::Prefixes4)
     }
 
+    /// A number that the table's records have of a checksum.
+    pub fn record_delta(&mut self, table: u16, delta: RecordDelta) {
+        self.program.tables[usize::from(table)].deltas.push(delta);
+    }
+
     fn declare(&mut self, name: &str, key_words: usize, record_bytes: usize, matching: Matching) -> u16 {
         let decl = TableDecl {
             name: name.to_string(),
             key_words: key_words as u8,
             record_bytes: record_bytes as u16,
             matching,
+            deltas: vec![],
         };
         self.program.tables.push(decl);
         self.program.tables.len() as u16 - 1

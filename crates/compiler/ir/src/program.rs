@@ -5,6 +5,7 @@
 //! the invariants of a program, and [`crate::eval`] defines its meaning.
 
 use packet::anno::Anno;
+use packet::checksum::Delta;
 use packet::field::{Base, Field};
 use std::collections::BTreeSet;
 
@@ -382,6 +383,36 @@ pub struct TableDecl {
     pub record_bytes: u16,
     /// How its keys are matched.
     pub matching: Matching,
+    /// What its records have of checksums.
+    pub deltas: Vec<RecordDelta>,
+}
+
+/// A number in the records of a table that follows from the key and the record: the change of a checksum
+/// from the words of the key to those of the record (RFC 1624), as `packet::checksum::Delta::to_word` has it,
+/// and 0 where both are the same. It holds for every key that leads to the record. Programs write neither
+/// the number nor the words.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RecordDelta {
+    /// Where the number is (2 bytes).
+    pub at: u16,
+    /// The word of the key.
+    pub key: u8,
+    /// Where the record's words are (8 bytes).
+    pub to: u16,
+}
+
+impl RecordDelta {
+    /// The bytes of a record that are concerned, as offset and number of bytes.
+    pub fn places(self) -> [(u16, u16); 2] {
+        [(self.at, 2), (self.to, 8)]
+    }
+
+    /// The number for a word of the key and the record's words.
+    pub fn number(self, key: u64, to: u64) -> u16 {
+        let words = |of: u64| [(of >> 32) as u32, of as u32];
+        let ([a, b], [c, d]) = (words(key), words(to));
+        if key == to { 0 } else { Delta::NONE.change32(a, c).change32(b, d).to_word() }
+    }
 }
 
 /// How a table matches keys.

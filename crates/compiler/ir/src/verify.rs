@@ -11,13 +11,14 @@
 //!    many bytes that were known to be in the packet were pulled;
 //! 7. only records are used as records, and their tables' records contain the bytes that are read;
 //! 8. keys have as many words as their table declares, widths are 1, 2, 4 or 8 bytes, checksum words 16 or 32
-//!    bits, annotations are inside the annotation area.
+//!    bits, annotations are inside the annotation area;
+//! 9. what a table's records have of checksums is inside the record and the key, and is not written.
 //!
 //! Memory safety of machine code rests on 5, 6 and 7.
 
 use crate::analysis::extent::{self, Extent};
 use crate::analysis::order::Order;
-use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, Term, Value};
+use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, RecordDelta, Term, Value};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
 
@@ -256,6 +257,14 @@ impl Verifier<'_> {
         Ok(())
     }
 
+    /// Whether bytes of a record are part of a [`crate::program::RecordDelta`].
+    fn is_delta(&self, rec: Value, offset: u16, bytes: u8) -> bool {
+        let Some(Kind::Record(table)) = self.kinds[rec.0 as usize] else { return false };
+        let deltas = self.program.tables.get(usize::from(table)).map_or(&[][..], |decl| &decl.deltas);
+        let mut places = deltas.iter().flat_map(|delta| delta.places());
+        places.any(|(at, count)| offset < at.saturating_add(count) && at < offset + u16::from(bytes))
+    }
+
     fn field(&self, block: BlockId, field: Field, extent: &Extent) -> Result<(), VerifyError> {
         if !field.is_valid() || u32::from(field.end_byte()) > extent.accessible(field.base) {
             return Err(VerifyError::Bounds(block, field));
@@ -284,8 +293,15 @@ impl Verifier<'_> {
             {
                 return Err(VerifyError::NoSuch(id, "cell", cell.into()));
             }
-            Inst::RecLoad(rec, offset, bytes) | Inst::RecStore(rec, offset, bytes, _) => {
+            Inst::RecLoad(rec, offset, bytes) => self.record(id, rec, offset, bytes)?,
+            Inst::RecStore(rec, offset, bytes, _) => {
                 self.record(id, rec, offset, bytes)?;
+                if self.is_delta(rec, offset, bytes) {
+                    return Err(VerifyError::Width(
+                        id,
+                        format!("a write to a checksum's change at {offset}"),
+                    ));
+                }
             }
             Inst::CsumUpdate(.., bits) if !matches!(bits, 16 | 32) => {
                 return Err(VerifyError::Width(id, format!("checksum word of {bits} bits")));
@@ -320,6 +336,19 @@ impl Verifier<'_> {
                 };
                 if key.len() != words || !(1..=most).contains(&words) {
                     return Err(VerifyError::Key(id, *table));
+                }
+                let is_inside = |delta: &RecordDelta| {
+                    let mut places = delta.places().into_iter();
+                    let is_there = |(at, count): (u16, u16)| {
+                        u32::from(at) + u32::from(count) <= u32::from(decl.record_bytes)
+                    };
+                    usize::from(delta.key) < words && places.all(is_there)
+                };
+                if !decl.deltas.iter().all(is_inside) {
+                    return Err(VerifyError::Width(
+                        id,
+                        "a checksum's change outside of record or key".into(),
+                    ));
                 }
             }
             _ => {}

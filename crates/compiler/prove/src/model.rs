@@ -64,7 +64,7 @@ pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Crea
 /// The tables of the solution.
 pub fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
     let mut tables = TestTables::new(decls);
-    let mut made: BTreeMap<(u16, u64), usize> = BTreeMap::new();
+    let mut made: BTreeMap<(u16, u64, Option<Vec<u64>>), usize> = BTreeMap::new();
     let gates = &blaster.gates;
     for Asked { table, key, args, found, record, .. } in &blaster.asked {
         let key: Vec<u64> = key.iter().map(|word| gates.value(word)).collect();
@@ -76,7 +76,9 @@ pub fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
             }
             continue;
         }
-        let at = *made.entry((*table, record)).or_insert_with(|| {
+        // What a record has of checksums follows from its key, so that each key has a record of its own.
+        let own = (!decls[usize::from(*table)].deltas.is_empty()).then(|| key.clone());
+        let at = *made.entry((*table, record, own)).or_insert_with(|| {
             // All lookups that found this record contribute to its content.
             let same = blaster.asked.iter().filter(|other| {
                 other.table == *table && gates.bit(other.found) && gates.value(&other.record) == record
@@ -84,6 +86,7 @@ pub fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
             let bytes = same.flat_map(|other| &other.bytes);
             target.record(bytes.map(|(offset, word)| (*offset, gates.value(word) as u8)).collect::<Vec<_>>())
         });
+        target.keep_deltas(at, &key);
         let records = if args.is_some() { &mut target.waiting } else { &mut target.by_key };
         records.insert(key, at);
     }

@@ -68,6 +68,14 @@ impl TestTable {
         self.records.len() - 1
     }
 
+    /// Sets what a record has of checksums, for the key that leads to it.
+    pub fn keep_deltas(&self, at: usize, key: &[u64]) {
+        for delta in &self.decl.deltas {
+            let words = get(&self.records[at], delta.to, 8);
+            put(&self.records[at], delta.at, 2, delta.number(key[usize::from(delta.key)], words).into());
+        }
+    }
+
     /// The keys of its records.
     pub fn keys(&self) -> Vec<Vec<u64>> {
         self.by_key.keys().cloned().collect()
@@ -131,6 +139,7 @@ unsafe impl Table for TestTable {
             return Created::Refused;
         }
         let at = waiting.unwrap_or_else(|| self.record([]));
+        self.keep_deltas(at, key);
         self.by_key.insert(key.to_vec(), at);
         Created::Record(self.handle(at))
     }

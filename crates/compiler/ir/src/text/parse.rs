@@ -1,6 +1,8 @@
 //! The parser. It only builds the data structure; the verifier decides whether the program is valid.
 
-use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
+use crate::program::{
+    BinOp, Block, BlockId, Cell, Inst, Matching, Program, RecordDelta, TableDecl, Term, Value,
+};
 use packet::anno::{self, Anno};
 use packet::field::{Base, Field};
 
@@ -173,13 +175,22 @@ fn statement(program: &mut Program, open: &mut Option<Block>, words: &mut Words<
             words.exactly("record")?;
             let record_bytes = words.number()?;
             let matching = match words.peek() {
-                None => Matching::Unknown,
+                None | Some("delta") => Matching::Unknown,
                 Some(_) => {
                     words.exactly("prefixes4")?;
                     Matching::Prefixes4
                 }
             };
-            program.tables.push(TableDecl { name, key_words, record_bytes, matching });
+            let mut deltas = vec![];
+            while words.peek().is_some() {
+                words.exactly("delta")?;
+                let at = words.number()?;
+                words.exactly("from")?;
+                let key = words.number()?;
+                words.exactly("to")?;
+                deltas.push(RecordDelta { at, key, to: words.number()? });
+            }
+            program.tables.push(TableDecl { name, key_words, record_bytes, matching, deltas });
         }
         "entries" => {
             while words.peek().is_some() {

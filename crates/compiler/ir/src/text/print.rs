@@ -1,6 +1,6 @@
 //! The printer.
 
-use crate::program::{BlockId, Inst, Matching, Program, TableDecl, Term, Value};
+use crate::program::{BlockId, Inst, Matching, Program, RecordDelta, TableDecl, Term, Value};
 use packet::anno::{self, Anno};
 use packet::field::Field;
 use std::fmt::Write;
@@ -112,8 +112,10 @@ pub(super) fn program(program: &Program) -> String {
             Matching::Unknown => "",
             Matching::Prefixes4 => " prefixes4",
         };
-        let TableDecl { name, key_words, record_bytes, .. } = table;
-        line(format!("table {name} key {key_words} record {record_bytes}{matching}"));
+        let TableDecl { name, key_words, record_bytes, deltas, .. } = table;
+        let delta = |RecordDelta { at, key, to }: &RecordDelta| format!(" delta {at} from {key} to {to}");
+        let deltas: String = deltas.iter().map(delta).collect();
+        line(format!("table {name} key {key_words} record {record_bytes}{matching}{deltas}"));
     }
     program.slow.iter().for_each(|name| line(format!("slow {name}")));
     line(format!("entries {}", program.entries.iter().map(|e| b(*e)).collect::<Vec<_>>().join(" ")));

@@ -11,6 +11,7 @@
 use ir::BinOp;
 use ir::analysis::interval::{Interval, IntervalSet, ones};
 use ir::analysis::ones_complement::largest_fold;
+use ir::program::RecordDelta;
 use packet::anno::ANNO_BYTES;
 use packet::field::Base;
 use shm::descriptor::BUF_BYTES;
@@ -254,6 +255,8 @@ pub struct Pool {
     rec_logs: Logs<RecWrite>,
     /// The offsets that header annotations were set to: offsets are named after them.
     pub(super) names: Vec<(Id, i32, Base)>,
+    /// What the records of tables have of checksums, by table.
+    pub(super) deltas: Vec<(u16, RecordDelta)>,
 }
 
 /// Lists of writes, each stored once. The first is the empty one.
@@ -398,6 +401,11 @@ impl Pool {
             }
             _ => None,
         }
+    }
+
+    /// What the records of a table have of checksums.
+    pub fn deltas_of(&self, table: u16) -> impl Iterator<Item = &RecordDelta> {
+        self.deltas.iter().filter(move |(of, _)| *of == table).map(|(_, delta)| delta)
     }
 
     /// The lookup that a record is from.

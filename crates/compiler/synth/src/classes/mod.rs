@@ -92,6 +92,12 @@ impl Classes {
     pub fn among(pool: Pool, program: &Verified, options: &Options<'_>) -> Classes {
         let mut walker = walk::Walker::new(program, options);
         walker.pool = pool;
+        for (table, decl) in (0..).zip(&program.tables) {
+            let deltas = decl.deltas.iter().map(|delta| (table, *delta));
+            let new = deltas.filter(|delta| !walker.pool.deltas.contains(delta));
+            let new: Vec<_> = new.collect();
+            walker.pool.deltas.extend(new);
+        }
         let mut classes = vec![];
         for entry in 0..walker.entries.len() {
             walker.walk(entry);

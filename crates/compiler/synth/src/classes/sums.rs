@@ -29,6 +29,11 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
                 sum.add_term(bit, weight(low.into()));
             }
         }
+        Node::RecLoad(log, record, at, 2) if let Some((key, to)) = delta(make.pool, record, at) => {
+            let words = make.pool.add(Node::RecLoad(log, record, to, 8));
+            sum.add(&residue(make, words), 1);
+            sum.sub(&residue(make, key));
+        }
         // Word by word, as headers are summed.
         Node::RecLoad(..) | Node::Read(..) if make.pool.width(id) > 16 => {
             for low in (0..make.pool.width(id)).step_by(16) {
@@ -61,6 +66,13 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
         _ => return Residue::only(id),
     }
     sum
+}
+
+/// The word of the key and the place in the record whose difference a number in a record is.
+fn delta(pool: &Pool, record: Id, at: u16) -> Option<(Id, u16)> {
+    let find = pool.lookup_of(record)?;
+    let delta = pool.deltas_of(find.table).find(|delta| delta.at == at)?;
+    Some((*find.key.get(usize::from(delta.key))?, delta.to))
 }
 
 /// Whether it is certain that one number is not above another one.

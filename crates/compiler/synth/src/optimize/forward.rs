@@ -50,6 +50,8 @@ pub(super) struct Forward<'a> {
     next_value: u32,
     pub(super) out: Vec<Block>,
     pub(super) notes: Notes,
+    /// The table and the key that each record is from.
+    pub(super) records: HashMap<Vn, (u16, Vec<Vn>)>,
     pub(super) here: BlockId,
     pub(super) state: OptimizerState,
 }
@@ -82,6 +84,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         next_value: 0,
         out: vec![empty; count],
         notes: vec![vec![]; count],
+        records: HashMap::new(),
         here: program.entries[0],
         state: state.clone(),
     };
@@ -270,8 +273,13 @@ impl Forward<'_> {
             }
             Inst::RecLoad(record, offset, bytes) => {
                 let place = self.record(record, offset, bytes);
-                let record = self.value(self.number(record));
-                self.load(place, Inst::RecLoad(record, offset, bytes))
+                let number = self.number(record);
+                let operand = self.value(number);
+                let content = self.load(place, Inst::RecLoad(operand, offset, bytes));
+                if bytes == 2 {
+                    self.learn_delta(number, offset, content);
+                }
+                content
             }
             Inst::Len | Inst::Avail(_) | Inst::Offset(_) => self.extent(inst),
             Inst::IpSum => self.ip_sum(),

@@ -98,6 +98,24 @@ impl Forward<'_> {
         }
     }
 
+    /// A number was read from a record that may be the change of a checksum: notes what it is congruent to.
+    pub(super) fn learn_delta(&mut self, record: Vn, at: u16, number: Vn) {
+        let Some((table, key)) = self.records.get(&record) else { return };
+        let decl = &self.program.tables[usize::from(*table)];
+        let Some(delta) = decl.deltas.iter().find(|delta| delta.at == at) else { return };
+        let Some(&old) = key.get(usize::from(delta.key)) else { return };
+        let anchor = self.anchors.of(Point::Record(record));
+        let new = self.content(ByteRange { anchor, bit: i64::from(delta.to) * 8, width: 64 });
+        let mut residue = Linear::default();
+        // The number has the residue wherever it is, so that it must not rest on what holds here only.
+        let none = super::value::Facts::default();
+        let [old, new] = [old, new].map(|number| linear(&self.values, number, &none));
+        residue.change(&old, &new, 0);
+        if is_short(&residue) {
+            self.values.residues.insert(number, residue);
+        }
+    }
+
     /// Whether a write corrects the header's checksum for every content of the header: it stores the
     /// complement of its sum, computed while the checksum was 0.
     fn renews_sum(&mut self, place: ByteRange, value: Vn) -> bool {

@@ -28,6 +28,9 @@ fn of(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Linear {
 
 /// The residue that follows from a value's operands, if it is known.
 fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear> {
+    if let Some(residue) = values.residues.get(&value) {
+        return Some(residue.clone());
+    }
     let mut sum = Linear::default();
     let mut add = |part: Vn, times: u64| sum.add(&of(values, part, facts, depth), times);
     let range = |value| values.range(value, facts);

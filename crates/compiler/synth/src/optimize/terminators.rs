@@ -49,21 +49,23 @@ impl Forward<'_> {
                 let words = key.iter().map(|word| self.value(*word)).collect();
                 let args = args.iter().map(|arg| self.value(self.number(*arg))).collect();
                 self.state.looked.retain(|looked| looked.0 != *table);
-                let rec = self.lookup_boundary(*rec, *hit, *miss, None);
+                let rec = self.lookup_boundary(*rec, *hit, *miss, (*table, key), true);
                 Term::Lookup { table: *table, key: words, args: Some(args), rec, hit: *hit, miss: *miss }
             }
         }
     }
 
-    /// Continues after a stage boundary; the outcome of a lookup that creates nothing is recorded.
+    /// Continues behind the stage boundary of a lookup. The outcome of one that creates nothing is recorded.
     fn lookup_boundary(
         &mut self,
         rec: Value,
         hit: BlockId,
         miss: BlockId,
-        looked_up: Option<(u16, Vec<Vn>)>,
+        (table, key): (u16, Vec<Vn>),
+        creates: bool,
     ) -> Value {
         let (number, value) = (self.values.own(Interval::ALL), self.fresh());
+        self.records.insert(number, (table, key.clone()));
         self.numbers[rec.0 as usize] = number;
         if self.order.preds[hit.index()] == 1 {
             self.settle_at(number, value, hit);
@@ -71,7 +73,7 @@ impl Forward<'_> {
         let mut state = self.state.clone();
         state.pass_barrier(&mut self.values, &self.anchors);
         let mut missed = state.clone();
-        if let Some((table, key)) = looked_up {
+        if !creates {
             missed.note_lookup((table, key.clone(), None));
             state.note_lookup((table, key, Some(number)));
         }
@@ -91,7 +93,7 @@ impl Forward<'_> {
             _ => {}
         }
         let words = key.iter().map(|word| self.value(*word)).collect();
-        let rec = self.lookup_boundary(rec, hit, miss, Some((table, key)));
+        let rec = self.lookup_boundary(rec, hit, miss, (table, key), false);
         Term::Lookup { table, key: words, args: None, rec, hit, miss }
     }
 

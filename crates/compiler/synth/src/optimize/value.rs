@@ -5,6 +5,7 @@
 //! everywhere. Facts that hold on some paths only are in [`Facts`]; a simplification that uses them yields a
 //! number that is valid at that point only.
 
+use super::linear::Linear;
 use ir::BinOp;
 use ir::analysis::interval::{Interval, fill};
 use std::collections::HashMap;
@@ -55,6 +56,8 @@ pub struct Values {
     known: HashMap<Expr, Vn>,
     sets: HashMap<Vec<u64>, u32>,
     own: u32,
+    /// What values are congruent to modulo 0xffff, beside what follows from their expressions.
+    pub(super) residues: HashMap<Vn, Linear>,
 }
 
 /// Facts about some values at one point of the program: intervals, by value number.

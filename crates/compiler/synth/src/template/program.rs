@@ -38,6 +38,7 @@ pub fn program(
         key_words: KEY_WORDS as u8,
         record_bytes: entry_bytes as u16,
         matching: Matching::Unknown,
+        deltas: vec![],
     };
     let mut slow = whole.slow.clone();
     slow.push("whole program".into());

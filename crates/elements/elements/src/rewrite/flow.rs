@@ -9,6 +9,7 @@
 //! replies if ports do not: echo replies, and the replies of [`Kind::Address`].
 
 use element::steering::Whose;
+use ir::program::RecordDelta;
 use packet::FlowKey;
 use packet::checksum::Delta;
 use std::fmt;
@@ -182,6 +183,10 @@ pub mod at {
     /// In `HELD`: the numbers of its lines were asked for.
     pub const ASKED: u64 = 1 << 7;
 }
+
+/// `IP_DELTA` follows from the first word of a key and the line that it leads to, except for
+/// [`Kind::Address`], in whose keys one of the two addresses may be that of any packet.
+pub const ADDRESSES: RecordDelta = RecordDelta { at: at::IP_DELTA, key: 0, to: at::PAIR };
 
 /// The checksum changes from one flow to another: of the IP header, and of the transport header with its
 /// pseudo header. 0 means no change, so that packets keep every bit.

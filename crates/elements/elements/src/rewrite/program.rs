@@ -5,7 +5,7 @@
 //! checksum one addition of the change that was computed when the mapping was made (RFC 1624).
 
 use super::flavor::Flavor;
-use super::flow::{Kind, LINE_BYTES, at};
+use super::flow::{ADDRESSES, Kind, LINE_BYTES, at};
 use ir::expr::{self, anno, load, now_ns, record, select};
 use ir::{BlockId, Builder, Expr, Value};
 use packet::anno::{self, Anno};
@@ -58,6 +58,9 @@ struct Writer<'a> {
 pub fn build(what: &Lowering, f: &mut Builder) {
     f.name(what.flavor.class);
     let table = f.table("mappings", 2, LINE_BYTES);
+    if what.flavor.kind != Kind::Address {
+        f.record_delta(table, ADDRESSES);
+    }
     let cells: Vec<u16> = what
         .passes
         .iter()

@@ -4,7 +4,7 @@
 //! is always free. It is taken once for the lookups of a burst, and once for each new flow.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
-use super::flow::{Kind, LINE_BYTES, at};
+use super::flow::{ADDRESSES, Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
 use ir::{CacheValidity, Created, HeldRecord, Holder, Lasting, Table, TableSize};
 use shm::burst::LIST_CAPACITY;
@@ -66,8 +66,13 @@ unsafe impl Table for SharedMappings {
     }
 
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {
-        let found =
-            read_key(key).and_then(|key| self.with(|mappings| mappings.find_or_make(key, args, now_ns)));
+        let found = read_key(key).and_then(|key| {
+            self.with(|mappings| {
+                let found = mappings.find_or_make(key, args, now_ns);
+                debug_assert!(found == 0 || has_right_delta(mappings, key, found), "{key:?}");
+                found
+            })
+        });
         match found {
             Some(address) if address != 0 => Created::Record(address),
             _ => Created::Refused,
@@ -125,6 +130,13 @@ unsafe impl Table for SharedMappings {
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
         self.with(|mappings| mappings.flows.store(record, usize::from(offset), bytes, value));
     }
+}
+
+/// Whether [`ADDRESSES`] holds for a key and its line.
+fn has_right_delta(mappings: &Mappings, key: [u64; 2], line: u64) -> bool {
+    let load = |at: u16, bytes: u8| mappings.flows.load(line, usize::from(at), bytes);
+    let number = ADDRESSES.number(key[usize::from(ADDRESSES.key)], load(ADDRESSES.to, 8));
+    mappings.settings.kind == Kind::Address || load(ADDRESSES.at, 2) == u64::from(number)
 }
 
 /// Prefetches the cache lines of replies. A packet whose source has no mapping may be a reply, whose

@@ -5,6 +5,7 @@ use crate::classes::concrete::Concrete;
 use crate::classes::packets::{CreatedPacket, World};
 use crate::classes::{Class, Classes};
 use ir::eval::EvalState;
+use ir::program::RecordDelta;
 use ir::{Created, Program, Records, Table, Tables};
 use rand_pcg::Pcg64;
 use shm::descriptor::{BUF_BYTES, Packet};
@@ -19,15 +20,31 @@ pub struct MapTable {
     pub records: Records,
     /// Keys whose words' sum has this remainder modulo 4 are refused.
     pub refuse: u64,
+    /// What its records have of checksums.
+    pub deltas: Vec<RecordDelta>,
 }
 
 impl MapTable {
     pub fn new(key_words: usize, record_bytes: usize) -> MapTable {
-        MapTable { key_words, record_bytes, by_key: BTreeMap::new(), records: Records::default(), refuse: 9 }
+        MapTable {
+            key_words,
+            record_bytes,
+            by_key: BTreeMap::new(),
+            records: Records::default(),
+            refuse: 9,
+            deltas: vec![],
+        }
     }
 
     pub fn put(&mut self, key: &[u64], record: Vec<u8>) {
-        self.by_key.insert(key.to_vec(), self.records.push(record));
+        let at = self.records.push(record);
+        let record = Records::handle(at);
+        for delta in self.deltas.clone() {
+            let words = self.records.load(record, delta.to, 8);
+            let number = delta.number(key[usize::from(delta.key)], words);
+            self.records.store(record, delta.at, 2, number.into());
+        }
+        self.by_key.insert(key.to_vec(), at);
     }
 }
 
@@ -65,8 +82,10 @@ pub struct MapTables(pub Vec<MapTable>);
 impl MapTables {
     /// Empty ones for a program.
     pub fn of(program: &Program) -> MapTables {
-        let table =
-            |decl: &ir::program::TableDecl| MapTable::new(decl.key_words.into(), decl.record_bytes.into());
+        let table = |decl: &ir::program::TableDecl| MapTable {
+            deltas: decl.deltas.clone(),
+            ..MapTable::new(decl.key_words.into(), decl.record_bytes.into())
+        };
         MapTables(program.tables.iter().map(table).collect())
     }
 }

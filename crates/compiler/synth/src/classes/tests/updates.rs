@@ -29,7 +29,10 @@ fn word() -> impl Strategy<Value = Word> {
     ]
 }
 
-fn updates() -> impl Strategy<Value = Vec<(Word, Word, bool)>> {
+/// From one word to another one, of 32 bits or of 16.
+type Step = (Word, Word, bool);
+
+fn updates() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((word(), word(), any::<bool>()), 0..6)
 }
 
@@ -65,7 +68,7 @@ fn value(pool: &Pool, id: Id, words: &[u64]) -> u64 {
 }
 
 /// A row of updates of the first word, as an expression and as a number.
-fn row(make: &mut Maker<'_>, updates: &[(Word, Word, bool)], words: &[u64]) -> (Id, u64) {
+fn row(make: &mut Maker<'_>, updates: &[Step], words: &[u64]) -> (Id, u64) {
     let atoms: Vec<Id> = (0..WORDS.len()).map(|at| make.pool.atom(Atom::Bits(bits(at)))).collect();
     let (mut id, mut number) = (atoms[0], words[0]);
     for (old, new, is_wide) in updates {
@@ -103,7 +106,7 @@ proptest! {
 #[test]
 fn rows_that_are_the_same_are_one_expression() {
     use Word::{Known, Number, Sum};
-    let rows: [[&[(Word, Word, bool)]; 2]; 5] = [
+    let rows: [[&[Step]; 2]; 5] = [
         [
             &[(Number(256), Number(0), false), (Number(256), Number(0), false)],
             &[(Number(512), Number(0), false)],
