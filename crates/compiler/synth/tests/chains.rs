@@ -194,6 +194,20 @@ fn what_a_mapping_changes_is_not_checked_again() {
 }
 
 #[test]
+fn ten_translators_check_a_header_once() {
+    let one = [
+        program("Strip", "14", 1),
+        program("CheckIPHeader", "", 1),
+        program("IPRewriter", "pattern 192.0.2.1 1024-65535 - - 0 0", 1),
+        program("Unstrip", "14", 1),
+    ];
+    let parts: Vec<Verified> = one.iter().cycle().take(40).cloned().collect();
+    let (program, report) = optimized(&parts, &samples());
+    let sums = (report.packet_before.sums, report.packet_after.sums);
+    assert_eq!(sums, (10, 1), "{}", ir::text::print(&program));
+}
+
+#[test]
 fn ten_rewriters_ask_once_what_a_packet_is() {
     let mut parts = vec![program("CheckIPHeader", "OFFSET 14", 1)];
     parts.extend((0..10).map(|_| program("IPRewriter", "pattern 192.0.2.1 1024-65535 - - 0 0", 1)));

@@ -92,6 +92,18 @@ impl Forward<'_> {
         }
         let old = self.content(place);
         let [old, new] = [old, value].map(|number| linear(&self.values, number, &self.state.facts));
+        // A sum that each of a row of translators changes: what it is congruent to stays short, and is found
+        // at once behind the next one.
+        let everywhere = linear(&self.values, value, &super::value::Facts::default());
+        if everywhere != Linear::only(value) && is_short(&everywhere) {
+            if let Expr::Bin(BinOp::Xor, sum, ones) = self.values.expr(value)
+                && self.values.number(ones) == Some(RIGHT)
+            {
+                // The next one starts from the complement.
+                self.values.residues.insert(sum, Linear::default().plus(&everywhere, RIGHT - 1));
+            }
+            self.values.residues.insert(value, everywhere);
+        }
         right.sum.change(&old, &new, (-end).rem_euclid(16) as u32);
         if is_short(&right.sum) {
             self.state.right = Some(right);
