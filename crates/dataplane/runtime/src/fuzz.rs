@@ -9,6 +9,7 @@
 mod answers;
 mod both_ways;
 mod queues;
+mod tcp;
 
 pub use both_ways::fuzz_both_ways;
 pub use queues::fuzz_queues;

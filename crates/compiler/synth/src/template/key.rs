@@ -3,6 +3,7 @@
 //! The meaning of the bytes does not matter: results for a flow are derived from them, and guards check
 //! everything else. The offsets of the headers are therefore guessed from one packet.
 
+use super::fault::Fault;
 use ir::eval::Buffer;
 use packet::field::{Base, Field};
 use shm::descriptor::{NO_HEADER, Packet};
@@ -57,7 +58,13 @@ impl Layout {
     /// The key of these numbers in packets that enter by an entry point; see [`Layout::fields`].
     pub fn key(fields: [u64; 3], input: usize) -> [u64; KEY_WORDS] {
         let [pair, ports, protocol] = fields;
-        [pair, ports << 16 | (input as u64 & 0xff) << 8 | protocol]
+        [pair, (ports << 16 | (input as u64 & 0xff) << 8 | protocol) & Layout::key_bits()]
+    }
+
+    /// The bits of a key's second word that keys have: all, unless a test wants keys that are wrong.
+    pub(super) fn key_bits() -> u64 {
+        let left_out = [(Fault::KeyWithoutProtocol, 0xff_u64), (Fault::KeyWithoutInput, 0xff00)];
+        left_out.iter().filter(|(fault, _)| fault.is_planted()).fold(u64::MAX, |bits, (_, out)| bits & !out)
     }
 
     /// The key of a packet; `None` where it is too short.

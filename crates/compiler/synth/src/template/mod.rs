@@ -19,6 +19,7 @@
 pub mod cache_entry;
 mod code;
 mod counting;
+mod fault;
 mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
@@ -31,6 +32,8 @@ mod sum;
 mod tally;
 mod term;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub use fault::Fault;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::{Tried, compare_templates};
 pub use key::{KEY_WORDS, Layout};

@@ -1,6 +1,7 @@
 //! The program of a table of flow-cache entries.
 
 use super::cache_entry;
+use super::fault::Fault;
 use super::key::{KEY_WORDS, Layout};
 use super::model::Template;
 use ir::eval::Exit;
@@ -56,7 +57,8 @@ pub fn program(
     let mut writer = Writer { f, grain_ns, whole: whole_program };
     for input in 0..whole.entries.len() {
         writer.f.next_entry();
-        let own = templates.iter().enumerate().filter(|(_, (at, _))| *at == input);
+        let is_own = |at: usize| at == input || Fault::KeyWithoutInput.is_planted();
+        let own = templates.iter().enumerate().filter(|(_, (at, _))| is_own(*at));
         let own: Vec<(u64, &Template)> = own.map(|(number, (_, own))| (number as u64, own)).collect();
         match layouts.get(input).copied().flatten() {
             Some(layout) if !own.is_empty() => writer.input(input, layout, &own),
@@ -70,7 +72,10 @@ impl Writer {
     fn input(&mut self, input: usize, layout: Layout, templates: &[(u64, &Template)]) {
         self.f.need(Base::Data, layout.bytes().into(), self.whole);
         let [pair, ports, protocol] = layout.fields().map(|field| self.f.eval(load(field)));
-        let rest = self.f.eval(ports << 16 | protocol | ((input as u64 & 0xff) << 8));
+        let mut rest = self.f.eval(ports << 16 | protocol | ((input as u64 & 0xff) << 8));
+        if Layout::key_bits() != u64::MAX {
+            rest = self.f.eval(rest & Layout::key_bits());
+        }
         let rec = self.f.lookup(0, &[pair, rest], self.whole);
         let cases = templates.iter().map(|(number, template)| (*number, self.template(rec, template)));
         let cases = cases.collect();

@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use super::counting::{self, Stored};
+use super::fault;
 use super::frame::Frame;
 use super::key::Layout;
 use super::model::Template;
@@ -162,7 +163,9 @@ impl Recorder {
         if template.entry_bytes() > super::cache_entry::MOST_BYTES {
             return Err(Refusal::Never("it has too many numbers"));
         }
-        Ok(Recording { template, numbers, lines, saved })
+        let mut recording = Recording { template, numbers, lines, saved };
+        fault::spoil(&mut recording, program.outputs);
+        Ok(recording)
     }
 }
 

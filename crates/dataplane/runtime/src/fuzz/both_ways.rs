@@ -1,7 +1,7 @@
 //! Random chains of NFs with traffic both ways: what leaves is answered, and the answers come back through
 //! the same NFs.
 
-use super::{Choices, Setup, all_do_the_same, frame};
+use super::{Choices, Setup, all_do_the_same, frame, tcp};
 
 /// An NF: input 0 is from the LAN and output 0 to the WAN, input 1 from the WAN and output 1 to the LAN. `@`
 /// is its place in the chain.
@@ -69,6 +69,16 @@ const NFS: &[Nf] = &[
                rw[0] -> c :: IPClassifier(dst host 203.0.113.@, -); c[0] -> [1]rw; c[1] -> [0]output }",
         turns_back: true,
     },
+    // Two networks with the same addresses, each with a translator of its own: packets of one flow come in by
+    // two ways in turn.
+    Nf {
+        text: "{ input[0] -> rr :: RoundRobinSwitch; \
+               rr[0] -> Print(CONTENTS false, ACTIVE false) -> a :: IPRewriter(pattern 203.0.113.10@ 1024-65535# - - 0 1, drop, SEED 1) -> [0]output; \
+               rr[1] -> Print(CONTENTS false, ACTIVE false) -> b :: IPRewriter(pattern 203.0.113.20@ 1024-65535# - - 0 1, drop, SEED 1) -> [0]output; \
+               input[1] -> c :: IPClassifier(dst host 203.0.113.10@, -); c[0] -> [1]a; c[1] -> [1]b; \
+               a[1] -> [1]output; b[1] -> [1]output }",
+        turns_back: true,
+    },
 ];
 
 /// The most NFs in a row.
@@ -113,8 +123,13 @@ pub fn fuzz_both_ways(data: &[u8]) -> u64 {
     let mut choices = Choices(data);
     let (text, turns_back) = chain(&mut choices);
     let burst = if turns_back { 1 } else { 1 + choices.byte() % 64 };
-    let frames = (0..4 + choices.byte() % 30).map(|_| frame(&mut choices)).collect();
+    let frames: Vec<Vec<u8>> = (0..4 + choices.byte() % 30).map(|_| frame(&mut choices)).collect();
     // Up to and beyond the timeouts of some mappings.
     let step_ns = [0, 0, 1_000_000, 20_000_000, 100_000_000, 400_000_000, 1_300_000_000][choices.byte() % 7];
-    all_do_the_same(&Setup { text, frames, burst, step_ns })
+    let more = choices.byte();
+    let frames = frames.into_iter().enumerate().flat_map(|(at, frame)| {
+        let other = (more > 0).then(|| tcp::another(&frame, more + at)).flatten();
+        [Some(frame), other]
+    });
+    all_do_the_same(&Setup { text, frames: frames.flatten().collect(), burst, step_ns })
 }

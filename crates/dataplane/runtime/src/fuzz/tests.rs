@@ -14,7 +14,7 @@ fn run_chains(form: fn(&[u8]) -> u64) -> u64 {
     let config = ProptestConfig { cases: cases(), ..ProptestConfig::default() };
     let hits = std::cell::Cell::new(0);
     let mut runner = TestRunner::new(config);
-    let tried = runner.run(&prop::collection::vec(any::<u8>(), 40..600), |data| {
+    let tried = runner.run(&prop::collection::vec(any::<u8>(), 40..900), |data| {
         hits.set(hits.get() + form(&data));
         Ok(())
     });
