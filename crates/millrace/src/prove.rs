@@ -13,6 +13,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use synth::classes::packets::CreatedPacket;
 use worker::fusion::{CompiledRegion, FusedRegion, Leads};
 use worker::graph::Node;
 
@@ -48,6 +49,8 @@ struct Shown {
     packets: usize,
     classes_with_packets: usize,
     classes_without_packets: usize,
+    /// Next packets of flows that ran by their flow's entry, and the templates of these entries.
+    packets_by_entry: [usize; 2],
     seconds: f64,
     limit_seconds: u64,
     limit_classes: usize,
@@ -167,6 +170,7 @@ fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown
         packets: proof.tried.packets,
         classes_with_packets: proof.tried.classes,
         classes_without_packets: proof.tried.missed,
+        packets_by_entry: proof.tried.by_entry,
         seconds: proof.time.as_secs_f64(),
         limit_seconds: limits.time.as_secs(),
         limit_classes: limits.classes,
@@ -193,6 +197,7 @@ fn listed(chain: &str, all: &[Shown]) -> String {
              \x20 compared  {} pairs: {} do the same by the same expressions, {} share no packet, {} are equal by the solver\n\
              \x20 solver    {} questions in {} clauses\n\
              \x20 packets   {}, from {} of {} classes and their borders, by elements, by program and by machine code\n\
+             \x20 entries   {} next packets of their flows, by the flow's entry and by elements; {}\n\
              \x20 time      {:.1} s (limits: {} s, {} classes)\n",
             number + 1,
             shown.elements.len(),
@@ -205,6 +210,8 @@ fn listed(chain: &str, all: &[Shown]) -> String {
             shown.packets,
             shown.classes_with_packets,
             shown.classes_with_packets + shown.classes_without_packets,
+            shown.packets_by_entry[0],
+            text::plural(shown.packets_by_entry[1], "template"),
             shown.seconds,
             shown.limit_seconds,
             shown.limit_classes,
@@ -228,22 +235,29 @@ const HEX_BYTES: usize = 32;
 /// A packet, and the result of each side: the elements, the fused program and its machine code.
 fn counterexample(of: &prove::FusedSubgraph<'_>, found: &Counterexample) -> String {
     let (part, input) = of.entries[found.entry];
-    let packet = &found.compiled.packet;
+    let three = &found.three;
+    let (made, what) = match &three.by_entry {
+        Some(next) => (&next.made, "next pkt"),
+        None => (&found.compiled, "packet"),
+    };
+    let packet = &made.packet;
     let mut out = format!(
-        "  packet    {} bytes into [{input}]{}, headers at {}\n",
+        "  {what:<9} {} bytes into [{input}]{}, headers at {}\n",
         packet.len(),
         of.parts[part].name,
         places([packet.data(), packet.mac, packet.net, packet.trans]),
     );
     let data = usize::from(packet.data());
-    let bytes = &found.compiled.buffer[data..(data + packet.len() as usize).min(BUF_BYTES)];
+    let bytes = &made.buffer[data..(data + packet.len() as usize).min(BUF_BYTES)];
     for line in bytes.chunks(HEX_BYTES) {
         let _ = writeln!(out, "            {}", text::hex(line, " "));
     }
-    let _ = writeln!(out, "  fields    {}", fields(packet, &found.compiled.buffer).join(", "));
-    let three = &found.three;
+    let _ = writeln!(out, "  fields    {}", fields(packet, &made.buffer).join(", "));
     let whole = |seen: &Observed| Observed { calls: None, ..seen.clone() };
-    let sides = [("elements", &three.elements), ("program", &three.program), ("code", &three.code)];
+    let sides = match &three.by_entry {
+        Some(next) => vec![("elements", &next.elements), ("entry", &next.entry)],
+        None => vec![("elements", &three.elements), ("program", &three.program), ("code", &three.code)],
+    };
     for (name, seen) in sides {
         // Machine code with the same result as its program is not shown. It calls tables differently, so
         // calls are not compared.
@@ -251,7 +265,7 @@ fn counterexample(of: &prove::FusedSubgraph<'_>, found: &Counterexample) -> Stri
             continue;
         }
         let _ = writeln!(out, "  {name:<9} {}", leaves(of, seen.leaves));
-        for line in changes(found, seen) {
+        for line in changes(made, seen) {
             let _ = writeln!(out, "            {line}");
         }
     }
@@ -362,13 +376,13 @@ fn differences<T: PartialEq>(
 }
 
 /// What a side has written.
-fn changes(found: &Counterexample, seen: &Observed) -> Vec<String> {
+fn changes(made: &CreatedPacket, seen: &Observed) -> Vec<String> {
     let mut lines = vec![];
     let hex = |byte: &u8| format!("{byte:02x}");
     if let Some(left) = &seen.left {
-        let before = &found.compiled.packet;
+        let before = &made.packet;
         let first = -i64::from(before.data());
-        lines.extend(differences("bytes", &found.compiled.buffer, &left.buffer, first, hex));
+        lines.extend(differences("bytes", &made.buffer, &left.buffer, first, hex));
         lines.extend(differences("annotations", &before.anno, &left.anno, 0, hex));
         if left.places != [before.data(), before.mac, before.net, before.trans] {
             lines.push(format!(
@@ -384,7 +398,7 @@ fn changes(found: &Counterexample, seen: &Observed) -> Vec<String> {
             lines.push(format!("packet type {}", left.packet_type));
         }
     }
-    lines.extend(differences("cells", &found.compiled.cells, &seen.cells, 0, u64::to_string));
+    lines.extend(differences("cells", &made.cells, &seen.cells, 0, u64::to_string));
     for (table, calls) in seen.calls.iter().flatten().enumerate() {
         for call in calls {
             lines.push(format!("table {table}: {call:?}"));

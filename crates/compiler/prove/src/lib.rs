@@ -6,13 +6,15 @@
 //!   their expressions are not identical, a SAT solver decides bit by bit (`gates`, `blast`, `outcome`,
 //!   `symbolic`);
 //! - *by packets* of every class and at its boundaries, which run through the elements in the evaluator,
-//!   through the fused program in the evaluator, and through its machine code (`model`, `tables`, `run`).
+//!   through the fused program in the evaluator, and through its machine code (`model`, `tables`, `run`). The
+//!   next packets of their flows run by the flow cache's entry, too (`entry`).
 //!
 //! The reference is not the linked program but the elements' own programs, composed over the wires
 //! (`compose`).
 
 mod blast;
 mod compose;
+mod entry;
 mod gates;
 mod memory;
 mod model;
@@ -22,7 +24,7 @@ mod subgraph;
 mod symbolic;
 mod tables;
 
-pub use run::{Leaves, Left, Observed, Three};
+pub use run::{ByEntry, Leaves, Left, Observed, Three};
 pub use subgraph::FusedSubgraph;
 pub use symbolic::{Comparison, Pairs};
 pub use synth::link::Part;
@@ -73,6 +75,8 @@ pub struct Tried {
     pub packets: usize,
     /// Classes, of both sides, for which a packet was run.
     pub classes: usize,
+    /// Packets that were run by their flow's entry, and the templates of these entries.
+    pub by_entry: [usize; 2],
     /// Classes for which no packet was found.
     pub missed: usize,
     /// Classes that have no packet of one segment, according to the solver.
@@ -225,6 +229,7 @@ pub fn prove(
     for class in elements.classes.iter().chain(&program.classes) {
         prover.class(&elements, class, limits.packets);
     }
+    prover.tried.by_entry = prover.runs.by_entry();
     if let Some(broken) = prover.broken {
         return Err(ProveError::Broken(broken));
     }

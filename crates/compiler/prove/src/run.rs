@@ -3,11 +3,12 @@
 //! same state.
 
 use crate::compose::Numbering;
+use crate::entry::{Ordered, Templates};
 use crate::subgraph::FusedSubgraph;
 use crate::tables::{Call, TestTables};
 use codegen::{CodegenError, Engine, Scratch};
+use ir::analysis::lasting::{self, Written};
 use ir::eval::{EvalState, Exit};
-use ir::{Table, Tables};
 use packet::access::Access;
 use packet::anno::ANNO_BYTES;
 use shm::burst::{Burst, Exits};
@@ -59,18 +60,6 @@ pub struct Observed {
     pub calls: Option<Vec<Vec<Call>>>,
 }
 
-/// The fused program's tables: those of the elements, by the linker's list.
-struct Linked<'a> {
-    tables: &'a mut TestTables,
-    order: Vec<usize>,
-}
-
-impl Tables for Linked<'_> {
-    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
-        self.tables.table(*self.order.get(index)?)
-    }
-}
-
 /// Runs packets through a fused region.
 pub struct Runs<'a> {
     region: &'a FusedSubgraph<'a>,
@@ -79,6 +68,21 @@ pub struct Runs<'a> {
     pool: shm::pool::NativePool,
     scratch: Scratch,
     exits: Exits,
+    /// How the fused program changes the numbers in records, for each table.
+    written: Vec<Written>,
+    templates: Templates,
+    /// Packets that ran by their flow's entry.
+    by_entry: usize,
+}
+
+/// The next packet of a flow that has an entry.
+pub struct ByEntry {
+    /// The packet.
+    pub made: CreatedPacket,
+    /// The elements, one after the other.
+    pub elements: Observed,
+    /// Its flow's entry, with what it counts merged.
+    pub entry: Observed,
 }
 
 /// The results for a packet in the three ways.
@@ -89,13 +93,15 @@ pub struct Three {
     pub program: Observed,
     /// The same as machine code.
     pub code: Observed,
+    /// A next packet of its flow that the entry treats in another way.
+    pub by_entry: Option<ByEntry>,
 }
 
 impl Three {
     /// Whether the results are the same.
     pub fn are_equal(&self) -> bool {
         let by_code = Observed { calls: None, ..self.elements.clone() };
-        self.elements == self.program && by_code == self.code
+        self.elements == self.program && by_code == self.code && self.by_entry.is_none()
     }
 }
 
@@ -115,7 +121,22 @@ impl<'a> Runs<'a> {
         let memory = PacketRegion::create(RegionOptions::slots(64))
             .map_err(|error| CodegenError::Machine(format!("no memory for packets: {error}")))?;
         let pool = SharedPool::new(memory).worker();
-        Ok(Runs { region, numbers, engine, pool, scratch: Scratch::default(), exits: Exits::default() })
+        Ok(Runs {
+            region,
+            numbers,
+            engine,
+            pool,
+            scratch: Scratch::default(),
+            exits: Exits::default(),
+            written: lasting::written(region.fused),
+            templates: Templates::default(),
+            by_entry: 0,
+        })
+    }
+
+    /// Packets that ran by their flow's entry, and the templates of these.
+    pub fn by_entry(&self) -> [usize; 2] {
+        [self.by_entry, self.templates.len()]
     }
 
     /// Runs a packet of one segment; `Err` names the invariant that was broken.
@@ -124,7 +145,53 @@ impl<'a> Runs<'a> {
             elements: self.elements(entry, made, &mut tables.clone())?,
             program: self.program(entry, made, &mut tables.clone())?,
             code: self.code(entry, made, &mut tables.clone())?,
+            by_entry: self.next_ones(entry, made, tables)?,
         })
+    }
+
+    /// Runs next packets of the flow by its entry, if it has one. Returns one that is treated in another way.
+    fn next_ones(
+        &mut self,
+        entry: usize,
+        made: &CreatedPacket,
+        tables: &TestTables,
+    ) -> Result<Option<ByEntry>, String> {
+        let order = self.order();
+        let mut tables = tables.clone();
+        for (table, written) in order.iter().zip(&self.written) {
+            tables.0[*table].written.clone_from(written);
+        }
+        // The first packet, which makes the records.
+        if let Leaves::Slow(..) = self.program(entry, made, &mut tables)?.leaves {
+            return Ok(None);
+        }
+        tables.limit_times(made.now_ns);
+        let mut templates = std::mem::take(&mut self.templates);
+        let mut different = None;
+        if let Some(flow) = templates.entry((self.region.fused, entry), made, tables, &order)? {
+            let others = if flow.is_new { flow.changed(made) } else { vec![] };
+            for made in std::iter::once(made.clone()).chain(others) {
+                let Some(mut taken) = flow.take(entry, &made, &order)? else { continue };
+                self.by_entry += 1;
+                let mut elements = self.elements(entry, &made, &mut flow.tables.clone())?;
+                elements.calls = None;
+                let leaves = self.leaves(taken.exit).ok_or("an entry has an exit of no element")?;
+                let entry = seen(
+                    leaves,
+                    &taken.packet,
+                    std::mem::take(&mut taken.buffer),
+                    std::mem::take(&mut taken.cells),
+                    &mut taken.tables,
+                    false,
+                );
+                if elements != entry {
+                    different = Some(ByEntry { made, elements, entry });
+                    break;
+                }
+            }
+        }
+        self.templates = templates;
+        Ok(different)
     }
 
     fn elements(&self, entry: usize, made: &CreatedPacket, tables: &mut TestTables) -> Run {
@@ -132,9 +199,10 @@ impl<'a> Runs<'a> {
         let (mut part, mut input) = self.region.entries[entry];
         for _ in 0..MOST_WIRES {
             let program = self.region.parts[part].program;
-            let order = (0..program.tables.len()).map(|table| self.numbers.tables.number((part, table)));
+            let order: Vec<usize> =
+                (0..program.tables.len()).map(|table| self.numbers.tables.number((part, table))).collect();
             let start = self.numbers.cells.number((part, 0));
-            let mut own = Linked { tables: &mut *tables, order: order.collect() };
+            let mut own = Ordered { tables: &mut *tables, order: &order };
             let cells_of = &mut cells[start..start + program.cells.len()];
             let mut state = EvalState { cells: cells_of, tables: &mut own, now_ns: made.now_ns };
             let exit = ir::eval::run(program, input, &mut packet, buffer.as_mut_slice(), &mut state)
@@ -176,7 +244,8 @@ impl<'a> Runs<'a> {
 
     fn program(&self, entry: usize, made: &CreatedPacket, tables: &mut TestTables) -> Run {
         let (mut packet, mut buffer, mut cells) = (made.packet, made.buffer.clone(), made.cells.clone());
-        let mut own = Linked { tables: &mut *tables, order: self.order() };
+        let order = self.order();
+        let mut own = Ordered { tables: &mut *tables, order: &order };
         let mut state = EvalState { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
         let exit = ir::eval::run(self.region.fused, entry, &mut packet, buffer.as_mut_slice(), &mut state)
             .map_err(|error| error.to_string())?;
@@ -205,7 +274,8 @@ impl<'a> Runs<'a> {
         (packet.timestamp_ns, packet.flow_hash, packet.origin) = (timestamp_ns, flow_hash, origin);
         (packet.packet_type, packet.anno) = (packet_type, anno);
         let mut cells = made.cells.clone();
-        let mut own = Linked { tables: &mut *tables, order: self.order() };
+        let order = self.order();
+        let mut own = Ordered { tables: &mut *tables, order: &order };
         let mut state = EvalState { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
         let program = self.region.fused;
         let burst = Burst { input: entry, packets: &mut packets, list: &[0] };

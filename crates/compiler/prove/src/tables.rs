@@ -1,8 +1,9 @@
 //! Tables for test packets: their content is chosen for each packet, and they record calls.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
+use ir::analysis::lasting::Written;
 use ir::program::TableDecl;
-use ir::{Created, Table, Tables};
+use ir::{CacheValidity, Created, Lasting, Merge, Table, Tables};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,6 +29,8 @@ pub struct TestTable {
     pub refused: BTreeSet<Vec<u64>>,
     records: Vec<Box<[AtomicU64]>>,
     calls: RefCell<Vec<Call>>,
+    /// The numbers of records that packets change.
+    pub written: Written,
 }
 
 impl Clone for TestTable {
@@ -39,6 +42,7 @@ impl Clone for TestTable {
             refused: self.refused.clone(),
             records: self.records.iter().map(|record| copy(record)).collect(),
             calls: RefCell::default(),
+            written: self.written.clone(),
         }
     }
 }
@@ -52,6 +56,7 @@ impl TestTable {
             refused: BTreeSet::new(),
             records: vec![],
             calls: RefCell::default(),
+            written: vec![],
         }
     }
 
@@ -81,11 +86,13 @@ impl TestTable {
         self.by_key.keys().cloned().collect()
     }
 
-    fn handle(&self, at: usize) -> u64 {
+    /// The handle of a record.
+    pub fn handle(&self, at: usize) -> u64 {
         self.records[at].as_ptr() as u64
     }
 
-    fn at(&self, record: u64) -> Option<usize> {
+    /// The number of the record with a handle.
+    pub fn at(&self, record: u64) -> Option<usize> {
         self.records.iter().position(|known| known.as_ptr() as u64 == record)
     }
 }
@@ -127,6 +134,15 @@ unsafe impl Table for TestTable {
         self.by_key.get(key).map(|at| self.handle(*at))
     }
 
+    /// Results never become invalid.
+    fn cache_validity(&self) -> Option<CacheValidity> {
+        Some(CacheValidity { misses: true, changes: 0, gone: Some(0) })
+    }
+
+    fn lasting(&self, _record: u64, offset: u16) -> Lasting {
+        self.written.iter().find(|(at, _)| *at == offset).map_or(Lasting::Fixed, |(_, how)| *how)
+    }
+
     /// Keys without a setting are refused if the sum of their words is divisible by four.
     fn create(&mut self, key: &[u64], args: &[u64], _now_ns: u64) -> Created {
         self.calls.borrow_mut().push(Call::Create(key.to_vec(), args.to_vec()));
@@ -163,6 +179,19 @@ impl TestTables {
     /// Empty tables.
     pub fn new(decls: &[TableDecl]) -> TestTables {
         TestTables(decls.iter().map(TestTable::new).collect())
+    }
+
+    /// No record has a time to come: clocks do not go back.
+    pub fn limit_times(&mut self, now_ns: u64) {
+        for table in &self.0 {
+            for (at, how) in &table.written {
+                if *how == Lasting::Merged(Merge::Max) {
+                    for record in &table.records {
+                        put(record, *at, 8, get(record, *at, 8).min(now_ns));
+                    }
+                }
+            }
+        }
     }
 
     /// The content of each table, by key.
