@@ -2,7 +2,8 @@
 
 use super::code::Code;
 use super::tally::Tally;
-use super::term::{Change, Changing, Is, Recorded, Refusal, TermUse};
+use super::term::{CELL, Change, Changing, Is, Recorded, Refusal, TermUse};
+use ir::program::Value;
 use ir::{BinOp, Inst, Merge};
 
 const NEVER: Refusal = Refusal::Never("it hangs on a number that packets change");
@@ -26,6 +27,9 @@ pub(super) fn bin(code: &mut Code, op: BinOp, a: TermUse, b: TermUse) -> Recorde
         (BinOp::Min, Change::Counted) if other.is == Is::Same => {
             changing.with(Change::CountedTo(u8::try_from(other.number).map_err(|_| NEVER)?))
         }
+        (BinOp::Eq, Change::Nothing) if changing.record == CELL && other.is_same(0) => {
+            changing.with(Change::IsZero)
+        }
         (BinOp::Or, Change::Nothing) => changing.with(Change::Bits(code.value(other)?)),
         _ => return Err(NEVER),
     };
@@ -34,6 +38,9 @@ pub(super) fn bin(code: &mut Code, op: BinOp, a: TermUse, b: TermUse) -> Recorde
 
 /// A choice between a changing number and the present time; `None` if it is another.
 pub(super) fn select(code: &Code, c: TermUse, a: TermUse, b: TermUse) -> Recorded<Option<TermUse>> {
+    if let Is::Changing(test) = c.is {
+        return first(code, test, [c, a, b]).map(Some);
+    }
     let (changing, time, is_set) = match (a.is, b.is) {
         (Is::Changing(changing), _) => (changing, b, false),
         (_, Is::Changing(changing)) => (changing, a, true),
@@ -47,6 +54,35 @@ pub(super) fn select(code: &Code, c: TermUse, a: TermUse, b: TermUse) -> Recorde
         (Change::Nothing, true) => {
             Ok(Some(TermUse { number, is: changing.with(Change::NowIf(value, is_set)), bits: 64 }))
         }
+        _ => Err(NEVER),
+    }
+}
+
+/// The time of the first packet that a cell notes: the present time where it is 0.
+fn first(code: &Code, test: Changing, [c, a, b]: [TermUse; 3]) -> Recorded<TermUse> {
+    let (time, cell) = match test.change {
+        Change::IsZero => (a, b),
+        Change::Nothing => (b, a),
+        _ => return Err(NEVER),
+    };
+    let is = Is::Changing(Changing { change: Change::Nothing, ..test });
+    if test.record != CELL || cell.is != is || !is_now(code, time) {
+        return Err(NEVER);
+    }
+    let number = if c.number != 0 { a.number } else { b.number };
+    Ok(TermUse { number, is: test.with(Change::First), bits: 64 })
+}
+
+/// The value of a number that is stored into a cell. Packets of a burst may run in another order than they
+/// came in, some by their entries and others through the whole program: the result must be the same in any.
+pub(super) fn into_cell(code: &mut Code, cell: u16, value: TermUse) -> Recorded<Value> {
+    match value.is {
+        Is::Changing(Changing { record: CELL, offset, change: Change::First }) if offset == cell => {
+            let now = code.emit(Inst::Now, value.number, 64)?;
+            let old = code.emit(Inst::CellLoad(cell), value.number, 64)?;
+            code.emit(Inst::Select(old, old, now), value.number, 64)
+        }
+        Is::Packet(time) if is_now(code, value) => Ok(time),
         _ => Err(NEVER),
     }
 }

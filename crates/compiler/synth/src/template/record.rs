@@ -8,7 +8,7 @@ use super::key::Layout;
 use super::model::Template;
 use super::sum::Sums;
 use super::tally::{self, Merging, Tally};
-use super::term::{Change, Changing, Is, Recorded, Refusal, TermSource, TermUse};
+use super::term::{CELL, Change, Changing, Is, Recorded, Refusal, TermSource, TermUse};
 use ir::analysis::interval::ones;
 use ir::eval::{Buffer, EvalState, Exit, Step};
 use ir::program::{BlockId, Matching};
@@ -169,6 +169,14 @@ impl Recorder {
     }
 }
 
+/// The cell that an instruction writes.
+fn written_cell(inst: &Inst) -> Option<u16> {
+    match inst {
+        Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => Some(*cell),
+        _ => None,
+    }
+}
+
 impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
     fn get(&self, value: ir::Value) -> TermUse {
         self.values[value.0 as usize]
@@ -236,8 +244,19 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             }
             Inst::Push(bytes) => self.frame.push(bytes).map(nothing)?,
             Inst::Take(bytes) => self.frame.take(code, get(bytes)).map(nothing)?,
-            Inst::CellLoad(_) | Inst::CellStore(..) => {
-                return Err(Refusal::Never("it hangs on a number that packets change"));
+            Inst::CellLoad(cell) => {
+                // Templates read all that they read before they write.
+                if self.effects.iter().any(|effect| written_cell(effect) == Some(cell)) {
+                    return Err(Refusal::Never("it reads a cell that it has written"));
+                }
+                let number = self.state.cells.get(usize::from(cell)).copied().unwrap_or(0);
+                let is = Is::Changing(Changing { record: CELL, offset: cell, change: Change::Nothing });
+                TermUse { number, is, bits: 64 }
+            }
+            Inst::CellStore(cell, value) => {
+                let value = counting::into_cell(code, cell, get(value))?;
+                self.effects.push(Inst::CellStore(cell, value));
+                nothing(())
             }
             Inst::CellAdd(cell, value) => {
                 let value = code.value(get(value))?;

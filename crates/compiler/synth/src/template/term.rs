@@ -32,9 +32,16 @@ pub(super) enum Change {
     Bits(Value),
     /// The present time, if a value is not 0, or is 0.
     NowIf(Value, bool),
+    /// Whether it is 0.
+    IsZero,
+    /// The present time where it is 0: that of the first packet.
+    First,
 }
 
-/// A number of a record, by the record's index in the list of those found, and what becomes of it.
+/// In place of a record's index, for a cell, whose number is in place of the offset.
+pub(super) const CELL: u32 = u32::MAX;
+
+/// A number of a record, by the record's index in the list of those found, or a cell, and what becomes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Changing {
     pub record: u32,

@@ -48,6 +48,10 @@ const NFS: &[Nf] = &[
         "{ input[0] -> a :: Counter -> [0]output; input[1] -> rt :: RadixIPLookup(10.0.0.0/8 0, 0/0 1); \
          rt[0] -> [1]output; rt[1] -> other :: Counter -> [1]output }",
     ),
+    // The times of first and last packets.
+    straight(
+        "{ input[0] -> a :: AverageCounter -> [0]output; input[1] -> b :: AverageCounter -> [1]output }",
+    ),
     // Elements without a program, on either way.
     straight("{ input[0] -> Print(CONTENTS false, ACTIVE false) -> [0]output; input[1] -> [1]output }"),
     straight("{ input[0] -> [0]output; input[1] -> SetTimestamp -> [1]output }"),
