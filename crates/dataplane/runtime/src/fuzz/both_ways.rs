@@ -116,5 +116,5 @@ pub fn fuzz_both_ways(data: &[u8]) -> u64 {
     let frames = (0..4 + choices.byte() % 30).map(|_| frame(&mut choices)).collect();
     // Up to and beyond the timeouts of some mappings.
     let step_ns = [0, 0, 1_000_000, 20_000_000, 100_000_000, 400_000_000, 1_300_000_000][choices.byte() % 7];
-    all_do_the_same(&Setup { text, frames, burst, step_ns })
+    all_do_the_same(&Setup { text, frames, burst, step_ns }).hits
 }
