@@ -18,7 +18,7 @@ use worker::fusion::{CompiledRegion, FusedRegion, Leads};
 use worker::graph::Node;
 
 /// The result for a fused region.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum RegionResult {
     /// The fused program and the elements are equal for every packet and state.
@@ -56,6 +56,9 @@ struct Shown {
     limit_classes: usize,
     /// A packet for which they differ.
     counterexample: Option<String>,
+    /// The same for the program with a fast path, where there is one. The verdict is for both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fast_path: Option<Box<Shown>>,
 }
 
 /// Proves every fused region of a chain and prints the results; what is known by then once `stop` is set.
@@ -91,10 +94,19 @@ fn prove(
     // The program that the host compiles before the first packet.
     let start = Instant::now();
     let made = CompiledRegion::of(&region.linked, &cells(region, nodes));
-    let time = time.saturating_sub(start.elapsed());
-    held(region, nodes, &made.program, |of| {
-        Ok(shown(of, &prove::prove(of, &Limits { time, ..*limits }, stop)?, limits))
-    })
+    let until = start + time;
+    let shown = |program: &Verified, time: Duration| {
+        held(region, nodes, program, |of| {
+            Ok(shown(of, &prove::prove(of, &Limits { time, ..*limits }, stop)?, limits))
+        })
+    };
+    let left = until.saturating_duration_since(Instant::now());
+    let Some(fast) = &made.fast else { return shown(&made.program, left) };
+    let mut whole = shown(&made.program, left / 2)?;
+    let fast = shown(fast, until.saturating_duration_since(Instant::now()))?;
+    whole.result = whole.result.max(fast.result);
+    whole.fast_path = Some(Box::new(fast));
+    Ok(whole)
 }
 
 /// The initial values of a fused region's cells: those of its elements, then zeros for the cells that count
@@ -175,6 +187,7 @@ fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown
         limit_seconds: limits.time.as_secs(),
         limit_classes: limits.classes,
         counterexample: proof.differs.as_ref().map(|found| counterexample(of, found)),
+        fast_path: None,
     }
 }
 
@@ -184,47 +197,54 @@ const MOST_LINES: usize = 12;
 fn listed(chain: &str, all: &[Shown]) -> String {
     let mut out = format!("{chain}: {}\n", text::plural(all.len(), "fused region"));
     for (number, shown) in all.iter().enumerate() {
-        let verdict = match shown.result {
-            RegionResult::Equal => "equal",
-            RegionResult::NotRefuted => "not refuted",
-            RegionResult::Differs => "differs",
-        };
-        let [mine, theirs] = shown.classes;
-        let _ = write!(
-            out,
-            "\nfused region {}: {verdict}\n\
-             \x20 classes   {mine} of {} elements, {theirs} of the fused program\n\
-             \x20 compared  {} pairs: {} do the same by the same expressions, {} share no packet, {} are equal by the solver\n\
-             \x20 solver    {} questions in {} clauses\n\
-             \x20 packets   {}, from {} of {} classes and their borders, by elements, by program and by machine code\n\
-             \x20 entries   {} next packets of their flows, by the flow's entry and by elements; {}\n\
-             \x20 time      {:.1} s (limits: {} s, {} classes)\n",
-            number + 1,
-            shown.elements.len(),
-            shown.pairs,
-            shown.same_expressions,
-            shown.never_met,
-            shown.equal_by_solver,
-            shown.questions,
-            shown.clauses,
-            shown.packets,
-            shown.classes_with_packets,
-            shown.classes_with_packets + shown.classes_without_packets,
-            shown.packets_by_entry[0],
-            text::plural(shown.packets_by_entry[1], "template"),
-            shown.seconds,
-            shown.limit_seconds,
-            shown.limit_classes,
-        );
-        if let Some(found) = &shown.counterexample {
-            out += found;
-            continue;
+        let of_both = [("", Some(shown)), (" with its fast path", shown.fast_path.as_deref())];
+        for (what, shown) in of_both.into_iter().filter_map(|(what, shown)| Some((what, shown?))) {
+            out += &listed_one(&format!("fused region {}{what}", number + 1), shown);
         }
-        let first = shown.not_decided.get(..MOST_LINES).unwrap_or(&shown.not_decided);
-        out += &text::titled("  open", 11, first);
-        if shown.not_decided.len() > MOST_LINES {
-            let _ = writeln!(out, "            and {} more", shown.not_decided.len() - MOST_LINES);
-        }
+    }
+    out
+}
+
+fn listed_one(title: &str, shown: &Shown) -> String {
+    let mut out = String::new();
+    let verdict = match shown.result {
+        RegionResult::Equal => "equal",
+        RegionResult::NotRefuted => "not refuted",
+        RegionResult::Differs => "differs",
+    };
+    let [mine, theirs] = shown.classes;
+    let _ = write!(
+        out,
+        "\n{title}: {verdict}\n\
+         \x20 classes   {mine} of {} elements, {theirs} of the fused program\n\
+         \x20 compared  {} pairs: {} do the same by the same expressions, {} share no packet, {} are equal by the solver\n\
+         \x20 solver    {} questions in {} clauses\n\
+         \x20 packets   {}, from {} of {} classes and their borders, by elements, by program and by machine code\n\
+         \x20 entries   {} next packets of their flows, by the flow's entry and by elements; {}\n\
+         \x20 time      {:.1} s (limits: {} s, {} classes)\n",
+        shown.elements.len(),
+        shown.pairs,
+        shown.same_expressions,
+        shown.never_met,
+        shown.equal_by_solver,
+        shown.questions,
+        shown.clauses,
+        shown.packets,
+        shown.classes_with_packets,
+        shown.classes_with_packets + shown.classes_without_packets,
+        shown.packets_by_entry[0],
+        text::plural(shown.packets_by_entry[1], "template"),
+        shown.seconds,
+        shown.limit_seconds,
+        shown.limit_classes,
+    );
+    if let Some(found) = &shown.counterexample {
+        return out + found;
+    }
+    let first = shown.not_decided.get(..MOST_LINES).unwrap_or(&shown.not_decided);
+    out += &text::titled("  open", 11, first);
+    if shown.not_decided.len() > MOST_LINES {
+        let _ = writeln!(out, "            and {} more", shown.not_decided.len() - MOST_LINES);
     }
     out
 }

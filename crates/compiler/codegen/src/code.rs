@@ -3,6 +3,7 @@
 
 use crate::abi::RegionFn;
 use crate::lookup_region::{self, RegionPlan, plan};
+use crate::lookup_row::{self, LookupRow};
 use crate::lower;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{AbiParam, types};
@@ -32,6 +33,14 @@ pub struct ProgramId(usize);
 /// The regions of a plan, and their declared functions.
 type Functions = (RegionPlan, Vec<FuncId>);
 
+/// A program that was compiled, before its code is executable.
+struct CompiledForms {
+    program: Arc<Verified>,
+    staged: Functions,
+    walked: Option<Functions>,
+    united: Option<(Verified, Vec<LookupRow>, Functions)>,
+}
+
 /// The content of a listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Listed {
@@ -46,7 +55,7 @@ pub struct CodeBuilder {
     module: JITModule,
     context: Context,
     frontend: FunctionBuilderContext,
-    programs: Vec<(Arc<Verified>, Functions, Option<Functions>)>,
+    programs: Vec<CompiledForms>,
     /// Assembly of each region compiled so far, if it was requested.
     listing: Option<(Listed, String)>,
     code_bytes: usize,
@@ -78,6 +87,15 @@ pub(crate) struct ProgramForms {
     pub(crate) staged: Signature,
     /// Walking prefix tables itself, if the program has such tables.
     pub(crate) walked: Option<Signature>,
+    /// Of its form with a fast path, where that has rows of lookups.
+    pub(crate) united: Option<United>,
+}
+
+/// A program in which rows of lookups are lookups in unions, and its functions.
+pub(crate) struct United {
+    pub(crate) program: Verified,
+    pub(crate) rows: Vec<LookupRow>,
+    pub(crate) code: Signature,
 }
 
 /// A plan and the function of each of its regions.
@@ -150,10 +168,41 @@ impl CodeBuilder {
     /// # Errors
     /// When Cranelift refuses it.
     pub fn add(&mut self, program: &Arc<Verified>) -> Result<ProgramId, CodegenError> {
+        self.add_forms(program, None)
+    }
+
+    /// Compiles a program, and one that does the same with a fast path: with the same tables, cells and
+    /// exits. The latter runs while its rows of lookups have unions ([`crate::lookup_row`]).
+    ///
+    /// # Errors
+    /// When Cranelift refuses one of them.
+    pub fn add_with_fast_path(
+        &mut self,
+        program: &Arc<Verified>,
+        fast: &Verified,
+    ) -> Result<ProgramId, CodegenError> {
+        self.add_forms(program, Some(fast))
+    }
+
+    fn add_forms(
+        &mut self,
+        program: &Arc<Verified>,
+        fast: Option<&Verified>,
+    ) -> Result<ProgramId, CodegenError> {
         let staged = self.compile(program, plan(program, false))?;
         let walked =
             lookup_region::has_walkable_tables(program).then(|| self.compile(program, plan(program, true)));
-        self.programs.push((Arc::clone(program), staged, walked.transpose()?));
+        let walked = walked.transpose()?;
+        let united = match fast.and_then(lookup_row::merge) {
+            Some((fast, rows)) => {
+                let mut plan = plan(&fast, true);
+                plan.first_union -= rows.len();
+                let functions = self.compile(&fast, plan)?;
+                Some((fast, rows, functions))
+            }
+            None => None,
+        };
+        self.programs.push(CompiledForms { program: Arc::clone(program), staged, walked, united });
         Ok(ProgramId(self.programs.len() - 1))
     }
 
@@ -163,7 +212,11 @@ impl CodeBuilder {
         for (number, region) in plan.regions.iter().enumerate() {
             let mut signature = self.module.make_signature();
             signature.params.extend([AbiParam::new(types::I64); 3]);
-            let form = if plan.walked { "walked" } else { "staged" };
+            let form = match plan.walked {
+                true if plan.first_union < program.tables.len() => "united",
+                true => "walked",
+                false => "staged",
+            };
             let name = format!("p{}_{}_{form}_{number}", self.programs.len(), program.name);
             let id = self
                 .module
@@ -210,10 +263,15 @@ impl CodeBuilder {
         };
         let compiled = self.programs.into_iter();
         let programs = compiled
-            .map(|(program, staged, walked)| ProgramForms {
+            .map(|CompiledForms { program, staged, walked, united }| ProgramForms {
                 program,
                 staged: form(staged),
                 walked: walked.map(form),
+                united: united.map(|(program, rows, functions)| United {
+                    program,
+                    rows,
+                    code: form(functions),
+                }),
             })
             .collect();
         Ok(Arc::new(Code { module: Some(self.module), programs }))
@@ -235,6 +293,11 @@ impl Compiled {
     /// The program.
     pub fn program(&self) -> &Arc<Verified> {
         &self.program_forms().program
+    }
+
+    /// The rows of lookups for which the code needs unions ([`ir::Tables::union`]), in their order.
+    pub fn rows(&self) -> &[LookupRow] {
+        self.program_forms().united.as_ref().map_or(&[], |united| &united.rows)
     }
 
     pub(crate) fn program_forms(&self) -> &ProgramForms {

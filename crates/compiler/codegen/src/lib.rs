@@ -3,7 +3,8 @@
 //! A program is cut into *regions* at its lookups ([`lookup_region`]). Each region becomes one native
 //! function that loops over an index list of packets ([`lower`]) and sorts them into *exit lists*:
 //! ports, drop reasons, slow paths, and pending lookups. Between regions, Rust does the lookups of the
-//! whole list at once ([`stage`]), so that their cache misses overlap.
+//! whole list at once ([`stage`]), so that their cache misses overlap. Small tables of prefixes are walked by
+//! the function itself; rows of lookups by one key are one walk there ([`lookup_row`]).
 //!
 //! - [`abi`]: the interface between machine code and Rust
 //! - [`intrinsic`]: Rust functions that machine code calls for rare work
@@ -15,6 +16,7 @@ pub mod abi;
 pub mod code;
 mod intrinsic;
 pub mod lookup_region;
+pub mod lookup_row;
 mod lower;
 pub mod stage;
 

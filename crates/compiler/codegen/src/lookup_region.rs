@@ -52,6 +52,9 @@ pub struct Site {
 pub struct RegionPlan {
     /// Whether machine code walks prefix tables itself: lookups there are then no boundaries.
     pub walked: bool,
+    /// The number of the first table that is a union ([`crate::lookup_row`]); the number of all tables where
+    /// none is.
+    pub first_union: usize,
     /// The regions.
     pub regions: Vec<LookupRegion>,
     /// The region of each input port.
@@ -115,13 +118,7 @@ pub fn has_walkable_tables(program: &Program) -> bool {
 
 /// Whether machine code is cut at a block's end. With `walked`, lookups by prefix are part of the region.
 pub fn is_barrier(program: &Program, walked: bool, term: &Term) -> bool {
-    match term {
-        Term::Lookup { table, args: None, .. } => {
-            let decl = program.tables.get(usize::from(*table));
-            !(walked && decl.is_some_and(|decl| decl.matching == Matching::Prefixes4))
-        }
-        _ => term.is_barrier(),
-    }
+    program.is_barrier(term, walked)
 }
 
 /// Cuts a verified program; with `walked`, not at lookups by prefix.
@@ -173,6 +170,7 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
     regions.iter_mut().for_each(|region| find_lists(program, walked, &lists, &sites, region));
     RegionPlan {
         walked,
+        first_union: program.tables.len(),
         carry_slots: carried.into_iter().enumerate().map(|(slot, value)| (value, slot)).collect(),
         key_stride: sites.iter().map(|site| site.key_words + site.args).max().unwrap_or(1),
         regions,

@@ -7,8 +7,9 @@
 #![expect(unsafe_code, reason = "calls machine code")]
 
 use crate::abi::Context;
-use crate::code::{CodeBuilder, CodegenError, Compiled, Signature};
+use crate::code::{CodeBuilder, CodegenError, Compiled, ProgramForms, Signature, United};
 use crate::lookup_region::{ListLayout, LookupRegion, Site};
+use crate::lookup_row::LookupRow;
 use ir::eval::{self, Buffer, EvalState, Exit};
 use ir::program::{Matching, TableDecl};
 use ir::table::PrefixWalk;
@@ -40,6 +41,26 @@ impl Engine {
         Ok(Engine::Native(builder.finish()?.compiled(id)))
     }
 
+    /// [`Engine::native`], with the same program that has a fast path
+    /// ([`CodeBuilder::add_with_fast_path`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`CodeBuilder::add_with_fast_path`] and [`CodeBuilder::finish`].
+    pub fn native_with_fast_path(program: &Arc<Verified>, fast: &Verified) -> Result<Engine, CodegenError> {
+        let mut builder = CodeBuilder::new()?;
+        let id = builder.add_with_fast_path(program, fast)?;
+        Ok(Engine::Native(builder.finish()?.compiled(id)))
+    }
+
+    /// The rows of lookups for which it asks for unions ([`ir::Tables::union`]), in their order.
+    pub fn rows(&self) -> &[LookupRow] {
+        match self {
+            Engine::Native(compiled) => compiled.rows(),
+            Engine::Evaluator(_) => &[],
+        }
+    }
+
     /// The program.
     pub fn program(&self) -> &Arc<Verified> {
         match self {
@@ -62,14 +83,18 @@ pub struct Scratch {
 
 impl Scratch {
     /// Reads the addresses of the tables that machine code can walk itself. False if one is too large for
-    /// that now.
-    fn find_walks(&mut self, program: &Program, state: &mut EvalState<'_>) -> bool {
+    /// that now, or a union is missing; tables from `first_union` on are unions.
+    fn find_walks(&mut self, program: &Program, first_union: usize, state: &mut EvalState<'_>) -> bool {
         self.walks.clear();
         for (number, decl) in program.tables.iter().enumerate() {
             let walk = match decl.matching {
                 Matching::Unknown => PrefixWalk::default(),
                 Matching::Prefixes4 => {
-                    let Some(table) = state.tables.table(number) else { return false };
+                    let found = match number.checked_sub(first_union) {
+                        Some(row) => state.tables.union(row),
+                        None => state.tables.table(number).map(|table| &*table),
+                    };
+                    let Some(table) = found else { return false };
                     let Some(walk) = table.walk() else { return false };
                     check_table(decl, table);
                     walk
@@ -141,15 +166,12 @@ fn native(
     exits: &mut Exits,
 ) -> Option<usize> {
     let Burst { input, packets, list } = burst;
-    let compiled = compiled.program_forms();
-    let program: &Program = &compiled.program;
-    if state.cells.len() < program.cells.len() {
-        too_few_cells(program, state.cells.len());
+    let forms = compiled.program_forms();
+    // Its forms have the same cells and exits.
+    if state.cells.len() < forms.program.cells.len() {
+        too_few_cells(&forms.program, state.cells.len());
     }
-    let Signature { plan, regions } = match &compiled.walked {
-        Some(walked) if scratch.find_walks(program, state) => walked,
-        _ => &compiled.staged,
-    };
+    let (program, Signature { plan, regions }) = choose(forms, state, scratch);
     exits.reset(plan.lists.outputs, plan.lists.reasons, plan.lists.others());
     scratch.make_room(plan.key_stride, plan.carry_slots.len());
     let (lists, counts) = exits.raw();
@@ -201,6 +223,25 @@ fn native(
         }
     }
     None
+}
+
+/// The form of a program that the present tables allow: with unions, walking tables itself, or by stages.
+#[inline]
+fn choose<'c>(
+    forms: &'c ProgramForms,
+    state: &mut EvalState<'_>,
+    scratch: &mut Scratch,
+) -> (&'c Program, &'c Signature) {
+    if let Some(United { program, code, .. }) = &forms.united
+        && scratch.find_walks(program, code.plan.first_union, state)
+    {
+        return (program, code);
+    }
+    let program: &Program = &forms.program;
+    match &forms.walked {
+        Some(walked) if scratch.find_walks(program, walked.plan.first_union, state) => (program, walked),
+        _ => (program, &forms.staged),
+    }
 }
 
 /// Compares a table with the program's declaration, once for each lookup of a batch. A walk steps from record

@@ -1,6 +1,8 @@
 //! Programs as files, one test each. `BLESS=1` writes the results after `# becomes`.
 //!
 //! - `# test compile`: the regions that the program is cut into, as input of Cranelift
+//! - `# test rows`: the program with rows of lookups as lookups in unions, and what is in each; `no rows`
+//!   where it has none
 //! - `# test run`: the results for packets, by the evaluator and by machine code, which must agree. Each line
 //!   `# packet HEX` is one, of at most 256 bytes; its headers are 14 and 34 bytes after its first byte. A
 //!   line `# record TABLE KEY… = HEX` adds a record to a table, with the words of its key in hexadecimal
@@ -24,10 +26,25 @@ fn file(path: &Path) -> golden::Outcome {
     let file = golden::File::read(path)?;
     let program = Verified::new(ir::text::parse(file.source())?)?;
     match file.command()?.as_slice() {
+        ["rows"] => file.becomes(&with_rows(&program)),
         ["compile"] => file.becomes(&compiled(program)?),
         ["run"] => file.becomes(&ran(&program, &file)?),
         _ => Err(file.unknown()),
     }
+}
+
+fn with_rows(program: &Verified) -> String {
+    let Some((merged, rows)) = codegen::lookup_row::merge(program) else { return "no rows\n".into() };
+    let mut out = ir::text::print(&merged);
+    for part in rows.iter().flat_map(|row| &row.parts) {
+        let tests = part
+            .tests
+            .iter()
+            .map(|test| format!(", {} bytes at {} are {}", test.bytes, test.offset, test.number));
+        let tests: String = tests.collect();
+        out += &format!("table {}: its record at {}{tests}\n", part.table, part.offset);
+    }
+    out
 }
 
 fn compiled(program: Verified) -> Result<String, Box<dyn Error>> {

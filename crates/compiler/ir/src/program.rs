@@ -467,6 +467,18 @@ impl Program {
         &self.blocks[id.index()]
     }
 
+    /// Whether a block's end is a stage boundary. With `walked`, lookups by prefix are none: machine code
+    /// does them where they are.
+    pub fn is_barrier(&self, term: &Term, walked: bool) -> bool {
+        let is_prefixes = |table: u16| {
+            self.tables.get(usize::from(table)).is_some_and(|decl| decl.matching == Matching::Prefixes4)
+        };
+        match term {
+            Term::Lookup { table, args: None, .. } if walked && is_prefixes(*table) => false,
+            _ => term.is_barrier(),
+        }
+    }
+
     /// Which state cells it writes.
     pub fn written_cells(&self) -> Vec<bool> {
         let mut written = vec![false; self.cells.len()];

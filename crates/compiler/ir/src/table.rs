@@ -101,6 +101,17 @@ pub struct PrefixWalk {
     pub records: u64,
 }
 
+/// A prefix of a table of IPv4 prefixes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PrefixRecord {
+    /// The prefix; bits behind its length are 0.
+    pub prefix: u32,
+    /// Its length in bits.
+    pub len: u8,
+    /// The record's handle.
+    pub record: u64,
+}
+
 /// The size of a table.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct TableSize {
@@ -186,6 +197,13 @@ pub unsafe trait Table: Send {
         None
     }
 
+    /// All prefixes with their records, for a table declared as [`crate::program::Matching::Prefixes4`], if
+    /// they are at most so many; `None` for other tables.
+    fn prefixes(&self, most: usize) -> Option<Vec<PrefixRecord>> {
+        let _ = most;
+        None
+    }
+
     /// Finds the record of the key, or creates it. `args` are the program's; `now_ns` is the burst's clock.
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created;
 
@@ -252,6 +270,17 @@ pub unsafe trait Table: Send {
 pub trait Tables {
     /// The table with that number.
     fn table(&mut self, index: usize) -> Option<&mut dyn Table>;
+
+    /// The union of the tables that a program asks in a row by one key, by the row's number; `None` where there
+    /// is none now, such as while one of the tables has changed.
+    ///
+    /// Its records have those of the tables behind one another, in the row's order, each rounded up to whole
+    /// words of 8 bytes. It has one where all tables have one, with the numbers that the row requires. In its
+    /// [`PrefixWalk`], value 0 is no record: it stands for prefixes where it has none.
+    fn union(&mut self, row: usize) -> Option<&dyn Table> {
+        let _ = row;
+        None
+    }
 }
 
 /// For programs without tables.

@@ -236,7 +236,16 @@ fn once(calls: Vec<Call>) -> Vec<Call> {
 pub fn compare(program: &Verified, known: &Known, samples: &[Sample]) -> (Verified, Report) {
     let (optimized, report) = optimize_with(program, known)
         .unwrap_or_else(|error| panic!("{error}, in what became of\n{}", text::print(program)));
-    let (mut before, mut after) = (Runner::new(program), Runner::new(&optimized));
+    same(program, &optimized, samples);
+    (optimized, report)
+}
+
+/// Runs two programs on packets, one after the other with the same state.
+///
+/// # Panics
+/// When the observable results of the two differ.
+pub fn same(program: &Verified, other: &Verified, samples: &[Sample]) {
+    let (mut before, mut after) = (Runner::new(program), Runner::new(other));
     for (at, sample) in samples.iter().enumerate() {
         for input in 0..program.entries.len().min(4) {
             let now_ns = 1_000_000_000 + at as u64;
@@ -244,11 +253,10 @@ pub fn compare(program: &Verified, known: &Known, samples: &[Sample]) -> (Verifi
             assert!(
                 wanted == found,
                 "{}",
-                difference(&wanted, &found, sample, &text::print(program), &text::print(&optimized))
+                difference(&wanted, &found, sample, &text::print(program), &text::print(other))
             );
         }
     }
-    (optimized, report)
 }
 
 fn difference(wanted: &Observed, found: &Observed, sample: &Sample, before: &str, after: &str) -> String {

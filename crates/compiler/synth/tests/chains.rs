@@ -116,7 +116,7 @@ fn known(program: &Program) -> Known {
     let cells = program.cells.iter().enumerate();
     let fixed = cells.filter(|(_, cell)| cell.name != "drops");
     let cells = fixed.map(|(at, cell)| (at as u16, cell.init)).collect();
-    Known { mac_at_data: true, cells }
+    Known { mac_at_data: true, cells, ..Known::default() }
 }
 
 /// UDP datagrams in Ethernet, most of them fine.

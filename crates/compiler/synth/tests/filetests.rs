@@ -4,6 +4,7 @@
 //!   for packets that ports deliver
 //! - `# test fuse`: the linker's output for several programs, wired by lines `# wire FROM OUTPUT -> TO
 //!   INPUT`; packets enter the first one. `# test fuse optimize`: the same, optimised
+//! - `# test fast_path`: the optimised program with its fast path; `no fast path` where it has none
 //! - `# test classes`: the program's traffic classes. `# test classes frames`: for packets that ports deliver
 
 use std::path::Path;
@@ -11,7 +12,7 @@ use synth::classes::show::Text;
 use synth::classes::{Classes, Options};
 use synth::link::{Part, link};
 use synth::optimize::{Known, optimize};
-use synth::{Sample, compare};
+use synth::{Sample, compare, same};
 use testkit::golden;
 
 fn samples() -> Vec<Sample> {
@@ -32,6 +33,7 @@ fn file(path: &Path) -> golden::Outcome {
         ["optimize", of @ ..] => file.becomes(&optimized(&file, is_of_frames(&file, of)?)?),
         ["fuse"] => becomes_program(&file, &fused(&file)?),
         ["fuse", "optimize"] => becomes_program(&file, &optimize(&fused(&file)?)?),
+        ["fast_path"] => file.becomes(&fast_path(&file)?),
         ["classes", of @ ..] => file.becomes(&classes(&file, is_of_frames(&file, of)?)?),
         _ => Err(file.unknown()),
     }
@@ -60,6 +62,16 @@ fn optimized(file: &golden::File, frames: bool) -> Becomes<String> {
     let program = verified(file.source())?;
     let known = Known { mac_at_data: frames, ..Known::default() };
     Ok(ir::text::print(&compare(&program, &known, &samples()).0))
+}
+
+/// The optimised program with its fast path. Both behave the same for packets.
+fn fast_path(file: &golden::File) -> Becomes<String> {
+    let program = optimize(&verified(file.source())?)?;
+    let Some(fast) = synth::fast_path::add(&program, &Known::default()) else {
+        return Ok("no fast path\n".into());
+    };
+    same(&program, &fast, &samples());
+    Ok(ir::text::print(&fast))
 }
 
 /// The linker's output for the file's programs.

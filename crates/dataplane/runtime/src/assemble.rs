@@ -345,7 +345,7 @@ fn compile(
     let mut of_regions = vec![];
     let wanted = regions.first().into_iter().flatten().filter(|region| region.is_wanted());
     for (number, region) in wanted.enumerate() {
-        of_regions.push(compiler.builder.add(&region.compiled.program)?);
+        of_regions.push(region.compiled.add_to(&mut compiler.builder)?);
         debug_assert!(regions.iter().all(|all| all[number].compiled.program == region.compiled.program));
     }
     let programs = compiler.known.values().map(Vec::len).sum::<usize>();

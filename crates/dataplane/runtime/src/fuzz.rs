@@ -9,10 +9,12 @@
 mod answers;
 mod both_ways;
 mod queues;
+mod routers;
 mod tcp;
 
 pub use both_ways::fuzz_both_ways;
 pub use queues::fuzz_queues;
+pub use routers::fuzz_routers;
 
 use crate::assemble::{Options, assemble};
 use crate::registry::KnownClasses;
@@ -301,7 +303,16 @@ struct How {
     pass_queues: bool,
 }
 
-fn run(setup: &Setup, how: How) -> Option<(Observed, u64)> {
+/// What shortened the way of packets in a run.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Shortened {
+    /// Packets that the flow cache handled.
+    pub hits: u64,
+    /// Unions of tables that were in use at the end.
+    pub unions: usize,
+}
+
+fn run(setup: &Setup, how: How) -> Option<(Observed, Shortened)> {
     let How { fused, evaluator, cache, pass_queues } = how;
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let source = map.add("fuzz.click", setup.text.as_str());
@@ -325,10 +336,12 @@ fn run(setup: &Setup, how: How) -> Option<(Observed, u64)> {
     let running = Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker()));
     let mut outcome = running.expect("threads").wait();
     assert!(outcome.is_sound(), "{}\n{:?}", setup.text, outcome.report.unbalanced().collect::<Vec<_>>());
-    let hits = outcome.workers[0].regions.iter().map(|region| region.cache_counts().hits).sum();
+    let regions = &outcome.workers[0].regions;
+    let hits = regions.iter().map(|region| region.cache_counts().hits).sum();
+    let unions = regions.iter().map(|region| region.unions()).sum();
     Some((
         Observed { sent: sent(&ends), counters: counters(&outcome), handlers: handlers(&mut outcome) },
-        hits,
+        Shortened { hits, unions },
     ))
 }
 
@@ -370,23 +383,23 @@ fn sorted(value: &str) -> String {
 }
 
 /// Runs a chain that its scripts change while packets of a few flows are repeated. Returns the values of its
-/// handlers at the end, and the number of packets that the flow cache handled.
+/// handlers at the end, and what shortened the packets' way. Two passes take 12 times `step_ns`.
 #[cfg(test)]
 pub(crate) fn run_changing(
     text: &str,
     fused: FusedElements,
     evaluator: bool,
     cache: FlowCache,
-) -> (Vec<String>, u64) {
+    step_ns: u64,
+) -> (Vec<String>, Shortened) {
     let mut seed: Vec<u8> = (0..=255).cycle().take(900).collect();
     seed.iter_mut().enumerate().for_each(|(at, byte)| *byte = byte.wrapping_mul(37) ^ (at / 7) as u8);
     let mut choices = Choices(&seed);
     let frames: Vec<Vec<u8>> = (0..30).map(|_| frame(&mut choices)).collect();
-    // One second for two passes.
-    let setup = Setup { text: text.into(), frames, burst: 5, step_ns: 80_000_000 };
-    let (seen, hits) = run(&setup, How { fused, evaluator, cache, pass_queues: true }).expect("frames");
+    let setup = Setup { text: text.into(), frames, burst: 5, step_ns };
+    let (seen, shortened) = run(&setup, How { fused, evaluator, cache, pass_queues: true }).expect("frames");
     let handlers = seen.handlers.iter().map(|(name, value)| format!("{name} {value:?}"));
-    (handlers.chain(seen.counters.iter().map(|book| format!("{book:?}"))).collect(), hits)
+    (handlers.chain(seen.counters.iter().map(|book| format!("{book:?}"))).collect(), shortened)
 }
 
 /// Runs the chain that the bytes encode modular, fused, and fused with a flow cache. Returns the number of
@@ -401,19 +414,19 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
     let frames = (0..4 + choices.byte() % 40).map(|_| frame(&mut choices)).collect();
     // Too short for records to expire.
     let step_ns = [0, 0, 10_000_000, 100_000_000, 250_000_000][choices.byte() % 5];
-    all_do_the_same(&Setup { text, frames, burst, step_ns })
+    all_do_the_same(&Setup { text, frames, burst, step_ns }).hits
 }
 
-/// Runs a chain in all ways. Returns the number of packets that the flow cache handled.
+/// Runs a chain in all ways. Returns what shortened the packets' way in all of them.
 ///
 /// # Panics
 /// If the results differ.
-fn all_do_the_same(setup: &Setup) -> u64 {
+fn all_do_the_same(setup: &Setup) -> Shortened {
     let has_queues = setup.text.contains("Queue(");
     let kept =
         How { fused: FusedElements::Nothing, evaluator: true, cache: FlowCache::Never, pass_queues: false };
     let modular = run(setup, kept);
-    let mut all_hits = 0;
+    let mut all = Shortened::default();
     for (fused, evaluator, cache) in [
         (FusedElements::Nothing, false, FlowCache::Never),
         (FusedElements::All, true, FlowCache::Never),
@@ -429,8 +442,9 @@ fn all_do_the_same(setup: &Setup) -> u64 {
             continue;
         }
         let fused = run(setup, How { fused, evaluator, cache, pass_queues: true });
-        let (Some((modular, _)), Some((fused, hits))) = (&modular, &fused) else { continue };
-        all_hits += hits;
+        let (Some((modular, _)), Some((fused, shortened))) = (&modular, &fused) else { continue };
+        all.hits += shortened.hits;
+        all.unions += shortened.unions;
         let told = format!(
             "evaluator {evaluator}, flow cache {cache:?}, bursts of {}:\n{}",
             setup.burst, setup.text
@@ -451,7 +465,7 @@ fn all_do_the_same(setup: &Setup) -> u64 {
             assert_eq!((one.0, one.1.len(), differs), (other.0, other.1.len(), None), "{told}");
         }
     }
-    all_hits
+    all
 }
 
 #[cfg(test)]

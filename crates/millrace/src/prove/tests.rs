@@ -21,6 +21,8 @@ const BALANCER: &str = "nat-firewall-balancer/chain.toml";
 const ROUTER: &str = "router/chain.toml";
 const NAPT: &str = "bench/napt.click";
 const FIREWALL: &str = "bench/firewall-10.click";
+/// Two of them in a row.
+const ROUTERS: &str = "bench/router.click";
 
 /// The assembly of an example chain.
 struct Chain(Assembly);
@@ -34,7 +36,8 @@ impl Chain {
         if example.starts_with("bench/") {
             let mut text = std::fs::read_to_string(&path).expect("an example");
             if text.contains("Stage") {
-                text += "FromDevice(in) -> Stage(1) -> ToDevice(out);";
+                let stages = if example == ROUTERS { "Stage(1) -> Stage(2)" } else { "Stage(1)" };
+                text += &format!("FromDevice(in) -> {stages} -> ToDevice(out);");
             }
             let capture = examples.join("captures/office.pcap");
             let text = text.replace("FromDevice(in)", &format!("FromDevice({})", capture.display()));
@@ -52,6 +55,13 @@ impl Chain {
     fn compiled(&self, region: usize) -> Verified {
         let of = &self.0.regions[0][region];
         Verified::clone(&CompiledRegion::of(&of.linked, &cells(of, &self.0.graphs[0])).program)
+    }
+
+    /// The same with its fast path, if it has one.
+    fn fast(&self, region: usize) -> Option<Verified> {
+        let of = &self.0.regions[0][region];
+        let made = CompiledRegion::of(&of.linked, &cells(of, &self.0.graphs[0]));
+        made.fast.map(|fast| Verified::clone(&fast))
     }
 
     fn prove(&self, region: usize, program: &Verified, limits: &Limits) -> Proof {
@@ -112,6 +122,30 @@ fn is_equal(example: &str) {
 #[test]
 fn examples_are_equal() {
     [BALANCER, ROUTER, NAPT, FIREWALL].into_iter().for_each(is_equal);
+}
+
+#[test]
+fn a_fast_path_is_equal() {
+    let chain = Chain::of(ROUTERS);
+    let fast = chain.fast(0).expect("two routers in a row");
+    let proof = chain.prove(0, &fast, &limits());
+    let shown = proof.differs.as_ref().map(|found| &found.compiled.packet);
+    assert!(proof.is_equal(), "{:?} {:?} {shown:?}", proof.comparison, proof.left);
+    // What its tests require is what it needs: a weaker one is found.
+    let weaken = |program: &mut Program, from: u64, to: u64| {
+        let head = program.blocks.iter().position(|block| matches!(block.term, Term::Lookup { .. }));
+        let until = head.expect("a lookup");
+        let constants = program.blocks[..until].iter_mut().flat_map(|block| &mut block.insts);
+        let last = constants.filter(|(_, inst)| *inst == Inst::Const(from)).last();
+        last.expect("a test by that number").1 = Inst::Const(to);
+    };
+    for (what, from, to) in [("TTL", 3, 2), ("header length", 6, 7)] {
+        let mut program = fast.clone().into_program();
+        weaken(&mut program, from, to);
+        let program = Verified::new(program).expect("a fault that nobody sees before it runs");
+        let proof = chain.prove(0, &program, &by_classes());
+        assert!(proof.differs.is_some(), "{what}: the classes do not show it: {:?}", proof.comparison);
+    }
 }
 
 #[test]

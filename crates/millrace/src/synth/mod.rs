@@ -217,8 +217,11 @@ fn emit(assembly: &Assembly, what: Option<Emit>) -> anyhow::Result<String> {
     let mut out = String::new();
     for region in &assembly.regions[0] {
         match what {
-            Some(Emit::Ir) => out += &ir::text::print(&region.compiled.program),
-            _ => drop(builder.add(&region.compiled.program)?),
+            Some(Emit::Ir) => {
+                let compiled = &region.compiled;
+                out += &ir::text::print(compiled.fast.as_ref().unwrap_or(&compiled.program));
+            }
+            _ => drop(region.compiled.add_to(&mut builder)?),
         }
     }
     Ok(out + builder.listing())

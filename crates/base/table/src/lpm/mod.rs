@@ -19,8 +19,10 @@
 #[cfg(test)]
 mod tests;
 mod trie;
+mod union;
 
 pub use trie::{Layout4, Lpm, MAX_VALUE};
+pub use union::{Together, union};
 
 /// The result of a batched lookup for an address that no prefix covers.
 pub const MISS: u32 = u32::MAX;
@@ -31,7 +33,7 @@ const STAGE4: usize = 64;
 const STAGE6: usize = 32;
 
 /// An address as a lookup key, as a number in host byte order.
-pub trait Address: trie::Address {
+pub trait Address: trie::Address + Into<u128> {
     /// Implements [`Lpm::lookup_each`].
     fn lookup_each(
         table: &Lpm<Self>,

@@ -57,7 +57,11 @@ impl Lowering<'_, '_> {
         self.f.ins().jump(found, &[here.into()]);
 
         self.f.switch_to_block(found);
-        let is_found = self.f.ins().icmp_imm_s(IntCC::NotEqual, code, 0);
+        // In a union, value 0 stands for prefixes from which packets of the row do not go on.
+        let is_found = match number < self.plan.first_union {
+            true => self.f.ins().icmp_imm_s(IntCC::NotEqual, code, 0),
+            false => self.f.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, code, 1),
+        };
         let miss = self.blocks[&miss];
         self.f.ins().brif(is_found, there, &[], miss, &[]);
         self.f.switch_to_block(there);

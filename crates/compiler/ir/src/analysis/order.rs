@@ -1,6 +1,6 @@
 //! The order of a program's blocks, and which blocks are on every path to a block.
 
-use crate::program::{BlockId, Program};
+use crate::program::{BlockId, Program, Term};
 
 /// Blocks in topological order with their dominators. Entries have no dominator.
 #[derive(Clone, Debug)]
@@ -60,8 +60,19 @@ impl Order {
         Order::new(program, program.topological_order())
     }
 
-    /// The same, with a known order.
+    /// The same for a program whose lookups by prefix machine code does where they are: they are no stage
+    /// boundaries.
+    pub fn walked(program: &Program) -> Order {
+        let is_barrier = |term: &Term| program.is_barrier(term, true);
+        Order::with_barriers(program, program.topological_order(), is_barrier)
+    }
+
+    /// [`Order::of`], with a known order.
     pub fn new(program: &Program, blocks: Vec<BlockId>) -> Order {
+        Order::with_barriers(program, blocks, Term::is_barrier)
+    }
+
+    fn with_barriers(program: &Program, blocks: Vec<BlockId>, is_barrier: impl Fn(&Term) -> bool) -> Order {
         let count = program.blocks.len();
         let mut barriers = vec![0u32; count];
         let mut dominator: Vec<Option<u32>> = vec![None; count];
@@ -74,7 +85,7 @@ impl Order {
             let at = block.index();
             tree.add(at as u32 + 1, dominator[at].unwrap_or(0));
             let term = &program.blocks[at].term;
-            let behind = barriers[at] + u32::from(term.is_barrier());
+            let behind = barriers[at] + u32::from(is_barrier(term));
             for to in term.successors() {
                 let to = to.index();
                 barriers[to] = barriers[to].max(behind);

@@ -67,7 +67,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     let (mut values, mut anchors) = (Values::default(), Anchors::default());
     let state = OptimizerState::at_entry(&mut values, &mut anchors, known.mac_at_data);
     let unset = values.own(Interval::ALL);
-    let order = Order::of(program);
+    let order = if known.is_walked { Order::walked(program) } else { Order::of(program) };
     let empty = Block { params: vec![], insts: vec![], term: Term::Emit(0) };
     let mut walk = Forward {
         program,

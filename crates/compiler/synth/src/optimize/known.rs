@@ -11,4 +11,6 @@ pub struct Known {
     /// Cells that keep this value while the program runs. If a handler writes one, the program has to be
     /// compiled again.
     pub cells: BTreeMap<u16, u64>,
+    /// Lookups by prefix are done by machine code where they are: values are carried past them at no cost.
+    pub is_walked: bool,
 }

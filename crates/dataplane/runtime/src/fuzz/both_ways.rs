@@ -135,5 +135,5 @@ pub fn fuzz_both_ways(data: &[u8]) -> u64 {
         let other = (more > 0).then(|| tcp::another(&frame, more + at)).flatten();
         [Some(frame), other]
     });
-    all_do_the_same(&Setup { text, frames: frames.flatten().collect(), burst, step_ns })
+    all_do_the_same(&Setup { text, frames: frames.flatten().collect(), burst, step_ns }).hits
 }

@@ -1,4 +1,4 @@
-use super::{fuzz_both_ways, fuzz_forms, fuzz_queues, run_changing};
+use super::{fuzz_both_ways, fuzz_forms, fuzz_queues, fuzz_routers, run_changing};
 use chain::FusedElements;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -40,6 +40,12 @@ fn chains_do_the_same_whether_packets_pass_their_queues() {
     assert!(hits > u64::from(cases()) * 5, "the flow cache decided about {hits} packets only");
 }
 
+#[test]
+fn routers_in_a_row_do_the_same_fused() {
+    let unions = run_chains(fuzz_routers);
+    assert!(unions > u64::from(cases()) / 8, "{unions} unions only");
+}
+
 /// The seeds of the fuzzing, and every input that once failed.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
@@ -53,6 +59,9 @@ fn seeds_and_regressions_of_fuzzing_hold() {
         });
     }
 }
+
+/// From burst to burst: one second for two passes.
+const STEP_NS: u64 = 80_000_000;
 
 /// Chains that a script changes, so that cached results become wrong.
 const CHANGING: &[&str] = &[
@@ -116,11 +125,37 @@ fn nothing_is_remembered_that_has_changed() {
          write f.config '{first}');"
     );
     for text in CHANGING.iter().copied().chain([table.as_str()]) {
-        let (wanted, _) = run_changing(text, FusedElements::Nothing, true, FlowCache::Never);
+        let (wanted, _) = run_changing(text, FusedElements::Nothing, true, FlowCache::Never, STEP_NS);
         for evaluator in [true, false] {
-            let (found, hits) = run_changing(text, FusedElements::All, evaluator, FlowCache::Eager);
+            let (found, shortened) =
+                run_changing(text, FusedElements::All, evaluator, FlowCache::Eager, STEP_NS);
             assert_eq!(wanted, found, "{text}");
-            assert!(hits > 10, "{hits} packets by the flow cache: {text}");
+            assert!(shortened.hits > 10, "{shortened:?}: {text}");
         }
+    }
+}
+
+/// Routers in a row whose routes a script changes, so that their union becomes wrong.
+const ROUTERS: &[&str] = &[
+    // Of another output, of another gateway, and of a longer prefix; the last one is as at first again.
+    "FromDevice(in) -> MarkIPHeader(14) -> GetIPAddress(30) -> one :: RadixIPLookup(10.0.0.0/8 0)
+     -> GetIPAddress(30) -> two :: RadixIPLookup(10.0.0.0/8 0, 10.193.0.0/16 1) -> StoreIPAddress(26)
+     -> of :: Classifier(26/c0000201, 26/c0000207, -); of[0] -> x :: Counter -> ToDevice(out);
+     of[1] -> y :: Counter -> ToDevice(out); of[2] -> z :: Counter -> ToDevice(out);
+     one[1] -> a :: Counter -> Discard; two[1] -> b :: Counter -> Discard;
+     Script(wait 0.002, write one.set 10.0.0.0/8 1, wait 0.002, write one.set 10.0.0.0/8 0, wait 0.002,
+     write two.set 10.0.0.0/16 192.0.2.7 0, wait 0.002, write two.set 10.0.0.0/8 192.0.2.1 0, wait 0.002, write two.remove 10.193.0.0/16,
+     wait 0.002, write two.set 10.0.0.0/8 0);",
+];
+
+#[test]
+fn a_union_follows_its_routes() {
+    for text in ROUTERS {
+        // Several bursts a tick, at whose end unions are made: until then they are used only if they are right.
+        let run = |fused, evaluator| run_changing(text, fused, evaluator, FlowCache::Never, 300_000);
+        let (wanted, _) = run(FusedElements::Nothing, true);
+        let (found, shortened) = run(FusedElements::All, false);
+        assert_eq!(wanted, found, "{text}");
+        assert_eq!(shortened.unions, 1, "{text}");
     }
 }

@@ -4,7 +4,7 @@
 //! only when a handler is written, which is rare. The program is specialized for such values. When one
 //! changes, a separate thread compiles the program again; until then the elements run one by one.
 
-use codegen::Engine;
+use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
 use ir::Verified;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use synth::optimize::{Known, Report, optimize_with};
 pub struct CompiledRegion {
     /// The program.
     pub program: Arc<Verified>,
+    /// The same with a fast path, where it has one ([`synth::fast_path`]).
+    pub fast: Option<Arc<Verified>>,
     /// What the optimization removed from the linked program.
     pub report: Report,
     /// The engine that runs it.
@@ -36,10 +38,12 @@ impl CompiledRegion {
             tracing::error!("a bug: the optimised program is wrong ({error}); the fused region runs without");
             (linked.program.clone(), Report::default())
         });
+        let fast = synth::fast_path::add(&program, &known).map(Arc::new);
         let program = Arc::new(program);
         CompiledRegion {
             engine: Engine::Evaluator(Arc::clone(&program)),
             program,
+            fast,
             report,
             config: Some(config),
         }
@@ -49,7 +53,29 @@ impl CompiledRegion {
     pub(crate) fn nothing(linked: &Verified) -> CompiledRegion {
         let program = Arc::new(linked.clone());
         let engine = Engine::Evaluator(Arc::clone(&program));
-        CompiledRegion { program, report: Report::default(), engine, config: None }
+        CompiledRegion { program, fast: None, report: Report::default(), engine, config: None }
+    }
+
+    /// Its machine code, compiled alone.
+    ///
+    /// # Errors
+    /// As [`Engine::native_with_fast_path`].
+    pub(crate) fn native(&self) -> Result<Engine, CodegenError> {
+        match &self.fast {
+            Some(fast) => Engine::native_with_fast_path(&self.program, fast),
+            None => Engine::native(&self.program),
+        }
+    }
+
+    /// Adds its program to those that are compiled together.
+    ///
+    /// # Errors
+    /// As [`CodeBuilder::add_with_fast_path`].
+    pub fn add_to(&self, builder: &mut CodeBuilder) -> Result<ProgramId, CodegenError> {
+        match &self.fast {
+            Some(fast) => builder.add_with_fast_path(&self.program, fast),
+            None => builder.add(&self.program),
+        }
     }
 
     /// Whether it is compiled for these cell values.

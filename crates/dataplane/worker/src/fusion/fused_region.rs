@@ -7,8 +7,9 @@ use super::cpu::{aside, compiled};
 use super::find::{Leads, RegionLayout};
 use super::part_tables::PartTables;
 use super::region_source::{RegionSource, RegionSources};
+use super::unions::Unions;
 use crate::graph::{Node, RegionEntry};
-use codegen::{CodegenError, Engine};
+use codegen::CodegenError;
 use ir::Verified;
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub struct FusedRegion {
     is_stale: bool,
     /// The program that runs: `linked` after optimization.
     pub compiled: CompiledRegion,
+    /// The unions of tables that its machine code asks for.
+    unions: Unions,
     /// A compilation in progress for other values of configuration cells or other programs.
     next: Option<Making>,
     /// Programs and cell values that could not be compiled.
@@ -137,6 +140,7 @@ impl FusedRegion {
             linked: Arc::new(linked),
             is_stale: false,
             compiled: made,
+            unions: Unions::default(),
             next: None,
             failed: None,
             is_ready: how.is_wanted,
@@ -157,6 +161,11 @@ impl FusedRegion {
         counts
     }
 
+    /// The number of its unions of tables (ADR 32) that are as the tables were when it last looked.
+    pub fn unions(&self) -> usize {
+        self.unions.count()
+    }
+
     /// The nodes and inputs at which packets enter, in the order of the program's inputs.
     pub fn entries(&self) -> impl Iterator<Item = (usize, usize)> {
         self.layout.entries.iter().map(|part| (self.parts[*part], self.layout.parts[*part].input))
@@ -165,7 +174,7 @@ impl FusedRegion {
     /// Its tables.
     #[inline(always)]
     pub(crate) fn tables<'a>(&'a self, nodes: &'a mut [Node]) -> PartTables<'a> {
-        PartTables { nodes, parts: &self.parts, tables: &self.linked.tables }
+        PartTables { nodes, parts: &self.parts, tables: &self.linked.tables, unions: Some(&self.unions) }
     }
 
     /// Its nodes, each once, in order.
@@ -239,6 +248,9 @@ impl FusedRegion {
         }
         self.is_ready = wanted && !self.is_stale && self.compiled.is_for(cells);
         self.follow_cache(nodes, now_ns);
+        if self.is_ready {
+            self.update_unions(nodes);
+        }
         let has_failed = self
             .failed
             .as_ref()
@@ -253,7 +265,7 @@ impl FusedRegion {
             let linked = linked.map_or_else(|| sources.link().map(Arc::new), Ok)?;
             let mut made = CompiledRegion::of(&linked, &cells);
             if !is_evaluated {
-                made.engine = Engine::native(&made.program)?;
+                made.engine = made.native()?;
             }
             Ok((sources, linked, made))
         };
@@ -265,6 +277,13 @@ impl FusedRegion {
             return;
         }
         self.next = aside("synthesis", make);
+    }
+
+    /// Makes the unions of tables that the program asks for, where tables have changed.
+    fn update_unions(&mut self, nodes: &mut [Node]) {
+        let rows = self.compiled.engine.rows();
+        let (parts, tables) = (&self.parts, &self.linked.tables);
+        self.unions.update(rows, &mut PartTables { nodes, parts, tables, unions: None });
     }
 
     /// Takes the result of a compilation.
@@ -294,8 +313,9 @@ impl FusedRegion {
         if !self.parts.contains(&node) {
             return;
         }
-        // The entries store results of the old tables.
+        // Entries and unions store results of the old tables.
         self.end_cache(nodes, now_ns);
+        self.unions.clear();
         for at in (0..self.parts.len()).filter(|at| self.parts[*at] == node) {
             if self.sources.parts[at].program != *program {
                 Arc::make_mut(&mut self.sources).parts[at].program = Arc::clone(program);

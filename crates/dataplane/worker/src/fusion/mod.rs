@@ -13,7 +13,7 @@
 //! - [`CompiledRegion`]: the program that runs; `cpu`: the threads that compile it
 //! - `cache`: its flow cache; `first_packet`: first packets of flows, for it; `entries`: its entries, and
 //!   merging what they count; `users`: the entries that use each table record
-//! - `part_tables`: the tables of a region's elements
+//! - `part_tables`: the tables of a region's elements; `unions`: those that are asked in a row by one key, as one
 //!
 //! `worker::fused_regions` pushes bursts through a region and settles its counters.
 
@@ -26,6 +26,7 @@ mod first_packet;
 mod fused_region;
 mod part_tables;
 mod region_source;
+mod unions;
 mod users;
 
 pub(crate) use cache::Cache;

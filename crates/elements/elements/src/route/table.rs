@@ -7,7 +7,7 @@
 use super::hops::{Hops, Next};
 use super::line::{Hop, Line, Shown};
 use element::record::Records;
-use ir::table::PrefixWalk;
+use ir::table::{PrefixRecord, PrefixWalk};
 use ir::{CacheValidity, Created, Lasting, Table, TableSize};
 use std::hint::select_unpredictable;
 use table::TableError;
@@ -205,6 +205,16 @@ unsafe impl<H: Next> Table for Routes<H> {
             above: layout.above as u64,
             records: self.hops.records().layout().0,
         })
+    }
+
+    fn prefixes(&self, most: usize) -> Option<Vec<PrefixRecord>> {
+        // Only tables of IPv4 prefixes can be walked.
+        self.walk().filter(|_| self.trie.len() <= most)?;
+        let of = |(prefix, len, number): (H::Address, u8, u32)| {
+            let prefix = u32::try_from(Into::<u128>::into(prefix)).ok()?;
+            Some(PrefixRecord { prefix, len, record: self.hops.records().address(number) })
+        };
+        self.trie.iter().map(of).collect()
     }
 
     fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {

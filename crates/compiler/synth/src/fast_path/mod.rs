@@ -1,0 +1,140 @@
+//! A fast path: the usual path through a chain of routers, as straight code in front of the program.
+//!
+//! A chain of routers asks each router's table for the same destination, and branches on each answer. What is
+//! left to do on the usual path is little, and it hangs on few tests. [`add`] finds that path, the one with the
+//! most lookups of one key that ends at a port, and puts a copy of it in front of the block where it begins:
+//!
+//! 1. tests of the packet (`guard`), each once, and of several lower bounds of a value only the largest;
+//! 2. the lookups, one behind the other, each with the tests of its record's numbers;
+//! 3. all effects: the packet's final state.
+//!
+//! Nothing is changed before the last test. A packet that fails one goes on at the block as if there was no
+//! fast path, so a copy needs nothing from the original but where it begins. Machine code does the lookups of
+//! such a row as one ([`ir`] has no instruction for it: the row says what is looked up).
+//!
+//! There is no fast path where the path has fewer than two such lookups, creates records, changes them, sums
+//! what it wrote, or reads what only the machine knows. Paths are chosen by the program alone, not by counts.
+
+mod assemble;
+mod packet_state;
+mod walk;
+
+use crate::optimize::{self, Known};
+use ir::analysis::order::Order;
+use ir::program::Matching;
+use ir::{BlockId, Inst, Program, Term, Verified};
+use packet_state::PacketState;
+use walk::Walk;
+
+/// Fewer lookups are not worth the tests in front of them.
+const LEAST_LOOKUPS: usize = 2;
+/// Longer paths have no fast path: the work is bounded.
+const MOST_INSTS: usize = 5_000;
+
+/// The program with a fast path for each entry that has one; `None` where none has. `known` is what the
+/// program was optimised with. The result is for machine code that walks prefix tables itself.
+pub fn add(program: &Verified, known: &Known) -> Option<Verified> {
+    let mut now: Program = Program::clone(program);
+    let order = Order::of(program);
+    let ahead = ahead(program, &order);
+    let mut starts: Vec<BlockId> = vec![];
+    for entry in &program.entries {
+        let path = best_path(program, *entry, &ahead);
+        let Some((start, walk)) = start(program, &path, &order) else { continue };
+        if !starts.contains(&start) {
+            starts.push(start);
+            assemble::prepend(&mut now, start, walk)?;
+        }
+    }
+    if starts.is_empty() {
+        return None;
+    }
+    // What does not verify is as if there was no path; the optimiser's own results are always right.
+    let known = Known { is_walked: true, ..known.clone() };
+    optimize::optimize_with(&Verified::new(now).ok()?, &known).ok().map(|(program, _)| program)
+}
+
+/// What lies ahead of a block on its best path to a port: lookups of prefixes, and instructions with the ends
+/// of blocks.
+#[derive(Clone, Copy)]
+struct Ahead {
+    lookups: usize,
+    insts: usize,
+    next: Option<BlockId>,
+}
+
+impl Ahead {
+    fn is_better_than(&self, other: &Ahead) -> bool {
+        (self.lookups, other.insts) > (other.lookups, self.insts)
+    }
+}
+
+fn is_prefix_lookup(program: &Program, term: &Term) -> bool {
+    match term {
+        Term::Lookup { table, args: None, .. } => {
+            program.tables.get(usize::from(*table)).is_some_and(|decl| decl.matching == Matching::Prefixes4)
+        }
+        _ => false,
+    }
+}
+
+/// For each block, its best path to a port; `None` where no port is ahead.
+fn ahead(program: &Program, order: &Order) -> Vec<Option<Ahead>> {
+    let mut ahead: Vec<Option<Ahead>> = vec![None; program.blocks.len()];
+    for id in order.blocks.iter().rev() {
+        let block = program.block(*id);
+        let mut next = block.term.successors();
+        if let Term::Lookup { hit, .. } = block.term {
+            next = vec![hit];
+        }
+        let mut best: Option<Ahead> =
+            matches!(block.term, Term::Emit(_)).then_some(Ahead { lookups: 0, insts: 0, next: None });
+        for to in next {
+            let Some(behind) = ahead[to.index()] else { continue };
+            let this = Ahead { next: Some(to), ..behind };
+            if best.is_none_or(|best| this.is_better_than(&best)) {
+                best = Some(this);
+            }
+        }
+        ahead[id.index()] = best.map(|best| Ahead {
+            lookups: best.lookups + usize::from(is_prefix_lookup(program, &block.term)),
+            insts: best.insts + block.insts.len() + 1,
+            ..best
+        });
+    }
+    ahead
+}
+
+/// The blocks of the best path from an entry; empty where it has none that is worth it.
+fn best_path(program: &Program, entry: BlockId, ahead: &[Option<Ahead>]) -> Vec<BlockId> {
+    let is_worth_it = |ahead: &Ahead| ahead.lookups >= LEAST_LOOKUPS && ahead.insts <= MOST_INSTS;
+    if !ahead[entry.index()].as_ref().is_some_and(is_worth_it) {
+        return vec![];
+    }
+    let next = |id: &BlockId| ahead[id.index()].and_then(|ahead| ahead.next);
+    let path: Vec<BlockId> = std::iter::successors(Some(entry), next).collect();
+    debug_assert!(path.last().is_some_and(|last| matches!(program.block(*last).term, Term::Emit(_))));
+    path
+}
+
+/// The first block of a path from which all can be copied, and the copy.
+fn start<'a>(program: &'a Program, path: &[BlockId], order: &Order) -> Option<(BlockId, Walk<'a>)> {
+    let is_sum = |(_, inst): &(_, Inst)| matches!(inst, Inst::IpSum | Inst::TransportSum(_));
+    let sums = |id: &BlockId| program.block(*id).insts.iter().any(is_sum);
+    let first = path.iter().rposition(sums).map_or(0, |at| at + 1);
+    let mut packet = Some(PacketState::at_entry());
+    for (at, id) in path.iter().enumerate() {
+        let block = program.block(*id);
+        // A packet that fails a test goes on at the block: that must be without arguments.
+        if at >= first && block.params.is_empty() {
+            let start = packet.as_ref().map_or_else(PacketState::unknown, PacketState::start);
+            match Walk::along(program, &path[at..], start) {
+                Some(walk) if walk.lookups.len() >= LEAST_LOOKUPS => return Some((*id, walk)),
+                _ if is_prefix_lookup(program, &block.term) => return None,
+                _ => {}
+            }
+        }
+        packet = packet.and_then(|packet| packet.behind(program, order, *id));
+    }
+    None
+}
