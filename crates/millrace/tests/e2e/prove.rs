@@ -111,8 +111,9 @@ fn chains_with_traffic_both_ways_are_equal() {
     let folder = Folder::with_examples(&["captures", "snf"]);
     folder.write("two.toml", &napts(2));
     folder.write("ten.toml", &napts(10));
-    for chain in ["two.toml", "ten.toml", "snf/zones.toml"] {
-        let proof = ["synth", "--prove", "--json", "--limit", "10", chain];
+    let chains = [("two.toml", "10"), ("ten.toml", "10"), ("snf/zones.toml", "10"), ("snf/dmz.toml", "60")];
+    for (chain, limit) in chains {
+        let proof = ["synth", "--prove", "--json", "--limit", limit, chain];
         let json = folder.millrace(&proof).sound().text();
         let json: Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(json.as_array().map(Vec::len), Some(1), "{json:#}");
