@@ -25,9 +25,13 @@ pub(super) struct Walker<'a> {
     pub entries: Vec<BlockId>,
     order: Vec<BlockId>,
     pub done: Vec<Done>,
+    /// Classes of the entries before.
+    pub found: usize,
     pub left: Vec<Left>,
     /// Whether paths were left because the deadline was over.
     pub is_late: bool,
+    /// The number of conditions that each element added to paths.
+    pub asked: BTreeMap<usize, usize>,
     /// Whether a cell is written by the program.
     written: Vec<bool>,
     /// Values that each block needs from its predecessors.
@@ -51,8 +55,10 @@ impl<'a> Walker<'a> {
             options,
             pool: super::expr::Pool::default(),
             done: vec![],
+            found: 0,
             left: vec![],
             is_late: false,
+            asked: BTreeMap::new(),
             written: program.written_cells(),
             live: live_in(program, &order),
             pending: BTreeMap::new(),
@@ -89,7 +95,7 @@ impl<'a> Walker<'a> {
                 continue;
             }
             let mut paths = super::merge::arriving(&self.pool, paths, self.options);
-            let room = self.options.max_paths.saturating_sub(self.done.len());
+            let room = self.room();
             if paths.len() > room {
                 paths.drain(room..).for_each(|path| self.leave_open(path, entry, block));
             }
@@ -97,11 +103,21 @@ impl<'a> Walker<'a> {
                 if self.options.is_over() {
                     self.is_late = true;
                     self.leave_open(path, entry, block);
+                } else if self.room() == 0 {
+                    self.leave_open(path, entry, block);
                 } else {
                     self.block(path, block);
                 }
             }
         }
+    }
+
+    /// How many more paths may be followed.
+    fn room(&self) -> usize {
+        if self.pool.len() > self.options.max_expressions {
+            return 0;
+        }
+        self.options.max_paths.saturating_sub(self.found + self.done.len())
     }
 
     fn leave_open(&mut self, path: Path, entry: usize, block: BlockId) {
@@ -210,6 +226,7 @@ impl<'a> Walker<'a> {
             of,
             set: path.facts.known(&self.pool, of),
         };
+        *self.asked.entry(step.origin).or_default() += 1;
         path.steps.push(step);
         true
     }
