@@ -63,7 +63,7 @@ pub struct FusedRegion {
     cache_wanted: FlowCache,
     /// The flow cache, while the region runs as one program.
     pub(crate) cache: Option<Box<Cache>>,
-    /// The statistics of its earlier flow caches.
+    /// The statistics of its earlier flow caches, and its own.
     before: CacheCounts,
     /// The range of its cells among the worker's.
     pub(crate) cells: Range<usize>,
@@ -155,6 +155,19 @@ impl FusedRegion {
         let mut counts = self.before;
         counts.add(self.cache.as_ref().map_or(CacheCounts::default(), |cache| cache.counts()));
         counts
+    }
+
+    /// Counts packets that leave the program for an element's own code.
+    pub(crate) fn count_aside(&mut self, packets: usize) {
+        self.before.aside += packets as u64;
+    }
+
+    /// Counts packets that leave by one of a part's outputs, if few do.
+    pub(crate) fn count_seldom(&mut self, part: usize, port: usize, packets: usize) {
+        let leads = self.layout.parts.get(part).and_then(|part| part.leads.get(port));
+        if leads == Some(&Leads::Seldom) {
+            self.count_aside(packets);
+        }
     }
 
     /// The nodes and inputs at which packets enter, in the order of the program's inputs.
