@@ -1,5 +1,6 @@
-// A router between an ISP's customers (interface 0), the Internet (1) and the ISP's own servers (2), with both ways. What
-// comes back is for customers, whose addresses are anybody's.
+// A router between an ISP's customers (interface 0), the Internet (1) and the ISP's own servers (2), with both ways. The
+// servers' network is large, so that some of any rules lead there. What comes back is for customers, whose addresses are
+// anybody's.
 elementclass Forward { $ADDRESS, $MAC, $NEXT |
     input
         -> DropBroadcasts
@@ -23,11 +24,10 @@ out[0]
                             192.0.2.255/32 0,
                             192.0.2.0/32 0,
                             255.255.255.255/32 0,
-                            204.152.0.0/16 192.0.2.8 2,
                             0.0.0.0/2 192.0.2.2 1,
                             64.0.0.0/2 192.0.2.3 1,
                             128.0.0.0/3 192.0.2.4 1,
-                            160.0.0.0/3 192.0.2.5 1,
+                            160.0.0.0/3 192.0.2.5 2,
                             192.0.0.0/4 192.0.2.6 1,
                             0.0.0.0/0 192.0.2.7 1);
 rt[0] -> Discard;

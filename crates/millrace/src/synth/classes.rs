@@ -7,10 +7,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use synth::deadline::Deadline;
 use synth::classes::expr::Node as Expr;
 use synth::classes::show::{Asked, Show};
 use synth::classes::{Class, Classes, Counts, Exit, Options};
+use synth::deadline::Deadline;
 use worker::fusion::{FusedRegion, Leads, RegionPart};
 use worker::graph::Node;
 

@@ -151,7 +151,8 @@ fn an_isps_chain_answers_its_customers() {
         folder.write("acl.rules", &testkit::data::text(&format!("acl/{set}.rules")));
         let mut tables = String::new();
         for (nf, file) in nfs {
-            let text = std::fs::read_to_string(folder.path(&format!("bench/{file}.click"))).expect("an example");
+            let text =
+                std::fs::read_to_string(folder.path(&format!("bench/{file}.click"))).expect("an example");
             folder.write(
                 &format!("{nf}.click"),
                 &text.replace("$RULES", &acl::allowing(set)).replace("$ROOM", ""),

@@ -261,7 +261,12 @@ fn a_chain_whose_classes_explode_is_described_within_limits() {
     // Far more than a busy machine needs.
     assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     // So many of packets from ports, and as many of those that enter in the middle.
-    for part in [" in 1 fused region\n", "  classes  600: ", "raise --max-classes. The elements that ask most", "execution needs no classes"] {
+    for part in [
+        " in 1 fused region\n",
+        "  classes  600: ",
+        "raise --max-classes. The elements that ask most",
+        "execution needs no classes",
+    ] {
         assert!(shown.contains(part), "{part} is missing in\n{shown}");
     }
     let asks = shown.lines().find(|line| line.contains("ask most")).expect("a line");

@@ -280,14 +280,7 @@ impl Ports {
         }
     }
 
-    fn read(
-        &mut self,
-        number: Option<usize>,
-        path: &Path,
-        passes: u64,
-        name: &str,
-        worker: usize,
-    ) -> Opened {
+    fn read(&mut self, number: Option<usize>, path: &Path, passes: u64, name: &str, worker: usize) -> Opened {
         let key = whole_name(path);
         if self.opened.contains_key(&Key::Write(key.clone())) {
             return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());

@@ -3,8 +3,8 @@
 use super::flavor::Flavor;
 use super::flow::Kind;
 use super::input::{self, Spec};
-use super::model::Outputs;
 use super::mappings::{Budget, DEFAULT_CAPACITY, Input, Mappings, REFUSALS, Settings};
+use super::model::Outputs;
 use super::program::{self, Lowering};
 use super::reader::SpecReader;
 use super::table::SharedMappings;
@@ -297,8 +297,7 @@ impl Rewriter {
         let source = map.add("handler", value);
         let text = Spanned::verbatim(value, map.whole(source));
         let home = self.mappings.with(|mappings| mappings.settings.owner_worker.clone()).flatten();
-        let reader =
-            SpecReader {
+        let reader = SpecReader {
             names: &NoNames,
             outputs: self.outputs,
             allows_no_way_back: false,
