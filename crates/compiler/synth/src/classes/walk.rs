@@ -227,8 +227,35 @@ impl<'a> Walker<'a> {
             set: path.facts.known(&self.pool, of),
         };
         *self.asked.entry(step.origin).or_default() += 1;
+        let is_one = step.set.only().is_some();
         path.steps.push(step);
+        if is_one {
+            self.settle_transport(path);
+        }
         true
+    }
+
+    /// Gives the transport header the offset that the facts know: behind a header whose length was asked for, it is
+    /// where it is for whoever reads the length again.
+    fn settle_transport(&mut self, path: &mut Path) {
+        let which = Base::Trans as usize - 1;
+        let StateLocation::At(place) = path.state.places[which] else { return };
+        let mut make = Self::make(&mut self.pool, path);
+        let settled = make.settled(place);
+        if settled == place {
+            return;
+        }
+        let (root, offset) = make.root(settled);
+        self.name(root, offset, Base::Trans);
+        path.state.places[which] = StateLocation::At(settled);
+    }
+
+    /// Names an offset after the header that is there.
+    fn name(&mut self, root: Id, offset: i64, base: Base) {
+        let name = (root, offset as i32, base);
+        if !self.pool.names.contains(&name) {
+            self.pool.names.push(name);
+        }
     }
 
     /// A condition on two adjacent fields as one condition on each of them, if that is possible.
@@ -354,11 +381,11 @@ impl<'a> Walker<'a> {
             path.state.places[which] = if set { StateLocation::At(place) } else { StateLocation::Unset };
             if set {
                 let mut make = Self::make(&mut self.pool, &path);
+                // The length of an IP header may be known by now.
+                let place = if base == Base::Trans { make.settled(place) } else { place };
                 let (root, offset) = make.root(place);
-                let name = (root, offset as i32, base);
-                if !self.pool.names.contains(&name) {
-                    self.pool.names.push(name);
-                }
+                path.state.places[which] = StateLocation::At(place);
+                self.name(root, offset, base);
             }
             all.push((path, None));
         }
