@@ -1,6 +1,6 @@
 // The firewall of an ISP with both ways: a long list of rules for what customers send, which the benchmark puts in its
-// place; what none lets through is dropped. What comes back is for a flow that a rule let through, as the NAPT behind it
-// and the ISP's own servers let nothing else in. Interface 0 leads to the customers, 1 to the router.
+// place; what none lets through is dropped. What comes back is for a flow that a rule let through, as the NAPT behind
+// it and the ISP's own servers let nothing else in. Interface 0 leads to the customers, 1 to the router.
 FromDevice(0)
     -> out :: Classifier(12/0800, -);
 out[1] -> Discard;

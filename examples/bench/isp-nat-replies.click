@@ -1,4 +1,5 @@
-// The NAPT between an ISP (interface 0) and the Internet (1), with both ways. The benchmark says how many flows it keeps.
+// The NAPT between an ISP (interface 0) and the Internet (1), with both ways. The benchmark says how many flows it
+// keeps.
 FromDevice(0)
     -> out :: Classifier(12/0800, -);
 out[1] -> Discard;

@@ -1,6 +1,6 @@
-// A router between an ISP's customers (interface 0), the Internet (1) and the ISP's own servers (2), with both ways. The
-// servers' network is large, so that some of any rules lead there. What comes back is for customers, whose addresses are
-// anybody's.
+// A router between an ISP's customers (interface 0), the Internet (1) and the ISP's own servers (2), with both ways.
+// The servers' network is large, so that some of any rules lead there. What comes back is for customers, whose
+// addresses are anybody's.
 elementclass Forward { $ADDRESS, $MAC, $NEXT |
     input
         -> DropBroadcasts

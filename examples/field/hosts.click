@@ -1,5 +1,5 @@
-// Hosts at a cable: they answer questions for their addresses, pings, and all else that others send to them, with addresses
-// and ports exchanged.
+// Hosts at a cable: they answer questions for their addresses, pings, and all else that others send to them, with
+// addresses and ports exchanged.
 
 define($MAC 02:00:00:00:09:00);
 

@@ -1,6 +1,6 @@
-// The egress interface to a DMZ: interfaces 0 and 1 are zones, 2 is the servers' network, and 3 leads to the NAPT by which
-// servers and the Internet reach each other. The servers see the zones by one address; the mapping has the zone that a
-// flow came from. A server opens no flows to a zone.
+// The egress interface to a DMZ: interfaces 0 and 1 are zones, 2 is the servers' network, and 3 leads to the NAPT by
+// which servers and the Internet reach each other. The servers see the zones by one address; the mapping has the zone
+// that a flow came from. A server opens no flows to a zone.
 
 define($IP 198.51.100.1);
 

@@ -1,6 +1,6 @@
 // The NAPT of an egress interface that zones share, as shared.click, and a DMZ: interfaces 0 and 1 are the zones, 2 is
-// outside, and 3 the DMZ. Its one table has all flows of the interface: those of the zones, those that the servers open,
-// and those that come from outside for the web server.
+// outside, and 3 the DMZ. Its one table has all flows of the interface: those of the zones, those that the servers
+// open, and those that come from outside for the web server.
 
 define($IP 203.0.113.1, $WEB 198.51.100.80);
 

@@ -1,5 +1,5 @@
-// The edge of a zone: interface 0 is the zone, 1 and 2 are two providers, and 3 is the DMZ. What the zone sends is routed:
-// to the first provider what is in its network, to the second all else. What comes back goes to the zone.
+// The edge of a zone: interface 0 is the zone, 1 and 2 are two providers, and 3 is the DMZ. What the zone sends is
+// routed: to the first provider what is in its network, to the second all else. What comes back goes to the zone.
 
 define($DMZ 198.51.100.0/24, $FIRST 198.51.96.0/21);
 

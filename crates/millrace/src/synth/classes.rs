@@ -14,8 +14,8 @@ use synth::deadline::Deadline;
 use worker::fusion::{FusedRegion, Leads, RegionPart};
 use worker::graph::Node;
 
-/// The longest time for the classes of a fused region: far more than the most classes take that are looked for
-/// by default.
+/// The longest time for the classes of a fused region: far more than the most classes take that are looked
+/// for by default.
 const LONGEST_WALK: Duration = Duration::from_secs(10);
 
 /// The classes of a fused region.
@@ -266,7 +266,8 @@ impl Walked {
         self.groups.iter().any(|group| group.classes.is_late)
     }
 
-    /// The elements that ask most, each with the number of its conditions on all paths: they make the classes.
+    /// The elements that ask most, each with the number of its conditions on all paths: they make the
+    /// classes.
     pub fn asking(&self) -> Vec<(String, usize)> {
         let mut asked: BTreeMap<&str, usize> = BTreeMap::new();
         for (part, count) in self.groups.iter().flat_map(|group| &group.classes.asked) {

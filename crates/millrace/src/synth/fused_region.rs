@@ -35,8 +35,8 @@ pub struct RegionShown {
     /// what is dropped.
     least: classes::Counts,
     pub classes: Vec<ClassShown>,
-    /// Packets without a class, because there are more classes than the limit. Without all detail, only the first
-    /// of them are here.
+    /// Packets without a class, because there are more classes than the limit. Without all detail, only the
+    /// first of them are here.
     pub not_covered: Vec<String>,
     /// The number of paths of such packets.
     not_covered_paths: usize,
@@ -283,8 +283,8 @@ impl RegionShown {
             let asking = self.asking.iter().take(MOST_ASKING);
             let asking: Vec<String> = asking.map(|(name, count)| format!("{name} {count}")).collect();
             out += &format!(
-                "  {}. The elements that ask most, with their conditions on all paths: {}. The chain runs all the \
-                 same: execution needs no classes\n",
+                "  {}. The elements that ask most, with their conditions on all paths: {}. The chain runs all \
+                 the same: execution needs no classes\n",
                 match self.is_late {
                     true => "finding classes takes too long",
                     false => "there are more classes than were asked for: raise --max-classes",

@@ -1,5 +1,6 @@
-//! Chains in which every flow has both ways: hosts answer what leaves, and the answers come back through the same NFs.
-//! Modular, fused, and with a flow cache they give the same packets and the same counters of every element.
+//! Chains in which every flow has both ways: hosts answer what leaves, and the answers come back through the
+//! same NFs. Modular, fused, and with a flow cache they give the same packets and the same counters of every
+//! element.
 
 use crate::accounts::Accounts;
 use crate::acl;
@@ -25,8 +26,8 @@ fn counters(accounts: &Accounts) -> Vec<String> {
     accounts.elements.iter().map(|element| format!("{element:?}")).collect()
 }
 
-/// Runs a chain in all execution modes. Returns the accounts of the last one, with a flow cache, and the frames of the
-/// captures that it wrote, in an order that does not depend on the mode.
+/// Runs a chain in all execution modes. Returns the accounts of the last one, with a flow cache, and the
+/// frames of the captures that it wrote, in an order that does not depend on the mode.
 ///
 /// # Panics
 /// If the counters of an element or a frame differ.
@@ -91,8 +92,8 @@ fn a_dmz_and_two_providers_answer_each_zone() {
     assert!(counts.hits > 1_000, "{counts:?}");
 }
 
-/// SNF's figure 9 with its own rules, in files as people generate them: one function from the first input to the last
-/// output, and the scripts of all three NFs end the run.
+/// SNF's figure 9 with its own rules, in files as people generate them: one function from the first input to
+/// the last output, and the scripts of all three NFs end the run.
 #[test]
 fn an_isps_chain_one_way_is_one_function() {
     let folder = Folder::with_examples(&["isp"]);
@@ -139,7 +140,8 @@ fn an_isps_chain_one_way_is_one_function() {
     assert!(modular == fused, "{:?}\n{:?}", modular.1, fused.1);
 }
 
-/// The same chain with its way back, as the benchmark has it: what the Internet and the ISP's own servers answer.
+/// The same chain with its way back, as the benchmark has it: what the Internet and the ISP's own servers
+/// answer.
 #[test]
 fn an_isps_chain_answers_its_customers() {
     let folder = Folder::with_examples(&["bench"]);
@@ -254,7 +256,8 @@ fn field_chain(order: &[usize]) -> String {
             );
             links.push(format!("nf{at}[2] <-> [cable]servers{at}"));
             nfs += &format!(
-                "[nf.servers{at}]\nclick = \"field/hosts.click\"\ndefines = {{ MAC = \"02:00:00:0{at}:09:00\" }}\n"
+                "[nf.servers{at}]\nclick = \"field/hosts.click\"\n\
+                 defines = {{ MAC = \"02:00:00:0{at}:09:00\" }}\n"
             );
         }
         if name == "balancer" {
@@ -295,8 +298,8 @@ fn frame(ends: [[u8; 4]; 2], port: u16, ttl: u8, transport: Transport, payload: 
     frame
 }
 
-/// What clients send to the first NF: flows of TCP, UDP and pings to the Internet and to what third interfaces
-/// offer, so many packets of each; and a few packets that are somebody's exception.
+/// What clients send to the first NF: flows of TCP, UDP and pings to the Internet and to what third
+/// interfaces offer, so many packets of each; and a few packets that are somebody's exception.
 fn sent(order: &[usize], rounds: u16) -> Vec<Vec<u8>> {
     let service = |(at, number): (u8, &usize)| match FIELD[*number] {
         ("balancer", _) => Some([172, 16, at, 100]),
@@ -324,8 +327,8 @@ fn sent(order: &[usize], rounds: u16) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Chains of three in these orders do the same in all execution modes. Packets of flows that are established stay in
-/// the fused program: twice as many of them leave it for an element's own code not once more.
+/// Chains of three in these orders do the same in all execution modes. Packets of flows that are established
+/// stay in the fused program: twice as many of them leave it for an element's own code not once more.
 fn field_in_threes(orders: &[[usize; 3]]) {
     let folder = Folder::with_examples(&["field"]);
     for order in orders {

@@ -78,8 +78,8 @@ pub struct Classes {
     pub left: Vec<Left>,
     /// Whether the walk ended at its deadline.
     pub is_late: bool,
-    /// The number of conditions that each element added to paths, by the numbers of [`Options::origins`]: what
-    /// makes many classes.
+    /// The number of conditions that each element added to paths, by the numbers of [`Options::origins`]:
+    /// what makes many classes.
     pub asked: BTreeMap<usize, usize>,
 }
 

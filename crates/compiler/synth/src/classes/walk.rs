@@ -235,8 +235,8 @@ impl<'a> Walker<'a> {
         true
     }
 
-    /// Gives the transport header the offset that the facts know: behind a header whose length was asked for, it is
-    /// where it is for whoever reads the length again.
+    /// Gives the transport header the offset that the facts know: behind a header whose length was asked for,
+    /// it is where it is for whoever reads the length again.
     fn settle_transport(&mut self, path: &mut Path) {
         let which = Base::Trans as usize - 1;
         let StateLocation::At(place) = path.state.places[which] else { return };

@@ -97,8 +97,8 @@ pub struct CacheCounts {
     pub ended: u64,
     /// How often all entries were invalidated at once.
     pub cleared: u64,
-    /// Packets that left the program for an element's own code, or by an output that few packets take: the next
-    /// elements took them one by one. With a flow cache or without.
+    /// Packets that left the program for an element's own code, or by an output that few packets take: the
+    /// next elements took them one by one. With a flow cache or without.
     pub aside: u64,
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Time is divided into *epochs* of 2^20 ns, about a millisecond (Click: a jiffy). At the end of an epoch the
 //! average moves by a 16th of its distance to the count of the epoch. An epoch without packets lowers it by a
-//! 16th; idle epochs are applied at once. An epoch ends with the first tick behind it, so that no packet has to
-//! look at the clock: a program that does is different for each packet, and no flow cache can take its place.
+//! 16th; idle epochs are applied at once. An epoch ends with the first tick behind it, so that no packet has
+//! to look at the clock: a program that does is different for each packet, and no flow cache can take its
+//! place.
 
 /// Binary logarithm of an epoch's nanoseconds.
 const EPOCH_SHIFT: u64 = 20;

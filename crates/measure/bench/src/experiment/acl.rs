@@ -73,7 +73,10 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
     let sheet = lab.sheet(
         "acl-replies",
         "An ISP's chain out and back over the number of rules",
-        &format!("{about} The Internet and the ISP's own servers answer every packet, and each packet is counted once."),
+        &format!(
+            "{about} The Internet and the ISP's own servers answer every packet; a packet and its answer count \
+             once."
+        ),
         (Axis::log("rules", ""), Axis::linear("throughput", "Mpps")),
     );
     let mut replies = lab.saturate(sheet, cases);

@@ -2,9 +2,9 @@
 //!
 //! The rules are generated in the manner of ClassBench's `acl1`, the same on every machine, or are read from
 //! a file in ClassBench's format. All rules allow packets; the firewall drops packets that match no rule. The
-//! header of each flow is one that its rule decides about, so that flows match all rules in turn. With replies, what left
-//! by the NAPT is answered, and so is what the router sends to the ISP's own servers (160.0.0.0/3; in the paper
-//! 204.152.0.0/16, for which few of generated rules have an address).
+//! header of each flow is one that its rule decides about, so that flows match all rules in turn. With
+//! replies, what left by the NAPT is answered, and so is what the router sends to the ISP's own servers
+//! (160.0.0.0/3; in the paper 204.152.0.0/16, for which few of generated rules have an address).
 
 use super::layout::{Layout, example};
 use crate::BenchError;

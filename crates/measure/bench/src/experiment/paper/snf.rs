@@ -117,8 +117,8 @@ pub fn acl(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
                  too."
             ),
             "snf-acl-replies" => format!(
-                "The paper ({PLACE}) sends inbound, outbound and intra-ISP traffic through the chain at once, and does not say \
-                 how it is mixed."
+                "The paper ({PLACE}) sends inbound, outbound and intra-ISP traffic through the chain at once, and \
+                 does not say how it is mixed."
             ),
             _ => format!(
                 "The paper ({PLACE}, 5 Gbit/s, with the way between two servers): below 100 µs with 251 rules, and medians \
