@@ -130,7 +130,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
         cx.error(cx.span, message)
             .help("write an input specification such as `pattern 1.0.0.1 1024-65535 - - 0 1`");
     }
-    let mut specs = vec![];
+    let (mut specs, mut drops_replies) = (vec![], false);
     for (number, text) in arguments.specs.iter().enumerate() {
         match input::read(text, cx).and_then(|spec| flavor.check(text.span, spec)) {
             Ok(_) if number >= needed => {
@@ -144,6 +144,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
                 let outputs = cx.shape.outputs;
                 let unwired = |made: &Outputs| usize::from(made.reply) >= outputs;
                 if let Some(made) = spec.mapping_outputs().iter().find(|made| unwired(made)) {
+                    drops_replies = true;
                     let message = format!(
                         "replies leave `{}` by output {}, which is wired to nothing: they are dropped",
                         cx.name, made.reply
@@ -168,6 +169,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
         flavor,
         dst_anno: arguments.dst_anno,
         reply_anno: arguments.reply_anno,
+        drops_replies,
         passes: specs.iter().map(Spec::passes_to).collect(),
     };
     let settings = Settings { capacity: limit.unwrap_or(DEFAULT_CAPACITY), ..arguments.settings };

@@ -67,9 +67,9 @@ pub(super) fn with_ports(filters: &[Filter]) -> impl Iterator<Item = Filter> + '
     })
 }
 
-/// Which ways packets go.
+/// The directions in which packets go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ways {
+pub(super) enum Directions {
     /// From the customers to the Internet.
     Out,
     /// The same, and to the ISP's own servers; both answer, and the answers go back to the customers.
@@ -77,14 +77,14 @@ pub(super) enum Ways {
 }
 
 /// The chain.
-pub(super) fn layout(filters: &[Filter], load: Load, ways: Ways, flows: u64) -> Layout {
+pub(super) fn layout(filters: &[Filter], load: Load, directions: Directions, flows: u64) -> Layout {
     let rules = configuration(filters, |_| "allow");
     let room = match load {
         Load::New => format!(", MAPPING_CAPACITY {}, TCP_GUARANTEE 0, UDP_GUARANTEE 0", (flows / 4).max(1)),
         Load::Established | Load::Zipf => String::new(),
     };
-    let (files, links): (&[(&str, &str)], &[&str]) = match ways {
-        Ways::Out => (
+    let (files, links): (&[(&str, &str)], &[&str]) = match directions {
+        Directions::Out => (
             &[
                 ("firewall", example!("bench/isp-firewall.click")),
                 ("router", example!("bench/isp-router.click")),
@@ -92,7 +92,7 @@ pub(super) fn layout(filters: &[Filter], load: Load, ways: Ways, flows: u64) -> 
             ],
             &["IN -> [0]firewall[1] -> [0]router[1] -> [0]nat[1] -> OUT"],
         ),
-        Ways::OutAndBack => (
+        Directions::OutAndBack => (
             &[
                 ("firewall", example!("bench/isp-firewall-replies.click")),
                 ("router", example!("bench/isp-router-replies.click")),

@@ -3,7 +3,7 @@
 //! The files are in `examples/bench/` and built in. Traffic is 64-byte UDP from 10.0.0.0/16 to 198.18.0.0/15.
 //! Every workload lets it pass, except those that measure drops; [`super::report`] notes drops.
 
-use super::isp::{self, Load, Ways};
+use super::isp::{self, Directions, Load};
 pub use super::layout::Layout;
 use super::layout::example;
 use crate::BenchError;
@@ -43,7 +43,7 @@ enum WorkloadSource {
     /// The chain of the SNF paper's figure 5, and the destination port of its packets.
     Chain(&'static str),
     /// An ISP's chain with this number of rules, or those of a file.
-    Isp(Option<usize>, Load, Ways),
+    Isp(Option<usize>, Load, Directions),
     /// A number of NFs in a row, each in a process of its own, that read and write the first bytes of each
     /// packet.
     Relays(u32, Relay),
@@ -89,11 +89,11 @@ const fn relays(name: &'static str, about: &'static str, count: u32, relay: Rela
 }
 
 const fn isp(name: &'static str, about: &'static str, rules: Option<usize>, load: Load) -> Workload {
-    Workload::of(name, about, WorkloadSource::Isp(rules, load, Ways::Out))
+    Workload::of(name, about, WorkloadSource::Isp(rules, load, Directions::Out))
 }
 
 const fn isp_replies(name: &'static str, about: &'static str, rules: Option<usize>) -> Workload {
-    Workload::of(name, about, WorkloadSource::Isp(rules, Load::Established, Ways::OutAndBack))
+    Workload::of(name, about, WorkloadSource::Isp(rules, Load::Established, Directions::OutAndBack))
 }
 
 const ROUTER: &str = example!("bench/router.click");
@@ -249,7 +249,7 @@ impl Workload {
             WorkloadSource::Queued(class, count) => queued_in_a_row(class, count),
             WorkloadSource::BothWays(class, count) => one(out_and_back(class, count)),
             WorkloadSource::Relays(count, relay) => in_a_row(count, relay),
-            WorkloadSource::Isp(_, load, ways) => isp::layout(rules, load, ways, flows),
+            WorkloadSource::Isp(_, load, directions) => isp::layout(rules, load, directions, flows),
             WorkloadSource::Chain(_) => Layout {
                 programs: vec![],
                 nfs: [
