@@ -21,9 +21,35 @@ const MODES: [&[&str]; 4] = [
 /// A port that sends what comes into it, and takes what leaves.
 const PORT: &str = "{ traffic = { flows = 9 }, discard = true }";
 
-/// The counters of each element, as text.
+/// Beginnings of the names of elements that questions for addresses pass in `examples/field`. On a busy machine an
+/// answer takes so long that a question is put again.
+const ASKED: [&str; 14] = [
+    "c0",
+    "c1",
+    "c2",
+    "out",
+    "arpq",
+    "queue",
+    "ARP",
+    "From",
+    "To",
+    "Host",
+    "RED",
+    "Bandwidth",
+    "cable",
+    "asked",
+];
+
+/// The counters of each element, as text, except for those that depend on the time that ARP takes.
 fn counters(accounts: &Accounts) -> Vec<String> {
-    accounts.elements.iter().map(|element| format!("{element:?}")).collect()
+    let depends = |name: &str| {
+        let own = name.rsplit('/').next().unwrap_or_default();
+        name.split('/').next().is_some_and(|nf| nf.starts_with("nf") || nf.starts_with("servers"))
+            && ASKED.iter().any(|begin| own.starts_with(begin))
+            || ["clients/", "internet/c"].iter().any(|nf| name.starts_with(nf))
+    };
+    let counted = accounts.elements.iter().filter(|element| !depends(&element.name));
+    counted.map(|element| format!("{element:?}")).collect()
 }
 
 /// Runs a chain in all execution modes. Returns the accounts of the last one, with a flow cache, and the
@@ -328,7 +354,7 @@ fn sent(order: &[usize], rounds: u16) -> Vec<Vec<u8>> {
 }
 
 /// Chains of three in these orders do the same in all execution modes. Packets of flows that are established
-/// stay in the fused program: twice as many of them leave it for an element's own code not once more.
+/// stay in the fused program: of twice as many, no more leave it for an element's own code.
 fn field_in_threes(orders: &[[usize; 3]]) {
     let folder = Folder::with_examples(&["field"]);
     for order in orders {
@@ -353,7 +379,8 @@ fn field_in_threes(orders: &[[usize; 3]]) {
             aside.push(without.aside);
             assert!(without.aside > 0, "{names:?}: somebody waits for an answer to ARP");
         }
-        assert_eq!(aside[0], aside[1], "{order:?}: packets of established flows left the program");
+        // 600 packets more, and at most some questions that were put again.
+        assert!(aside[1] < aside[0] + 60, "{order:?}: {aside:?}: established flows left the program");
     }
 }
 
