@@ -358,6 +358,10 @@ pub struct FlowCache {
     pub ended: u64,
     /// How many times a table change invalidated all entries.
     pub cleared: u64,
+    /// Packets that left a fused region for an element's own code, or by an output that few packets take,
+    /// with a flow cache or without.
+    #[serde(default)]
+    pub aside: u64,
 }
 
 /// The value of a handler.

@@ -57,6 +57,10 @@ pub trait Element: Send {
     /// Housekeeping between bursts: ageing, growth. Does a bounded amount of work.
     fn tick(&mut self, now_ns: u64) {}
 
+    /// The same, behind [`Element::tick`], with the cells of its program: what a program counts may be looked
+    /// at here, so that it need not be for each packet.
+    fn tick_cells(&mut self, cells: &[u64], now_ns: u64) {}
+
     /// Called after the last packet: drops the packets that it holds, closes files.
     fn stop(&mut self, work: &mut Work<'_>) {}
 

@@ -623,8 +623,9 @@ impl<L: Library> Rig<L> {
         self.both(|instance| {
             instance.host.now_ns += by_ns;
             let before = instance.counters();
-            let Instance { element, host, .. } = instance;
+            let Instance { element, host, cells, .. } = instance;
             element.tick(host.now_ns);
+            element.tick_cells(cells, host.now_ns);
             if host.fire_at.is_some_and(|at| at <= host.now_ns) {
                 host.fire_at = None;
                 element.fire(&mut Work::new(host, 0));

@@ -41,7 +41,7 @@ pub fn sum(stats: &Stats) -> String {
         under_way if stats.running => format!("   ({under_way} under way)"),
         lost => format!("   NOT BALANCED: {lost} unaccounted for"),
     };
-    let FlowCache { hits, whole, flows, templates, ended, cleared } = stats.flow_cache;
+    let FlowCache { hits, whole, flows, templates, ended, cleared, aside } = stats.flow_cache;
     let cached = match templates {
         0 => String::new(),
         _ => format!(
@@ -51,8 +51,12 @@ pub fn sum(stats: &Stats) -> String {
             count(whole),
         ),
     };
+    let aside = match aside {
+        0 => String::new(),
+        _ => format!("{} packets left a fused region's program for an element's own code\n", count(aside)),
+    };
     format!(
-        "in {} + made {} = out {} + dropped {} + merged {} + held {}{balance}\n{cached}",
+        "in {} + made {} = out {} + dropped {} + merged {} + held {}{balance}\n{cached}{aside}",
         count(stats.received),
         count(stats.made),
         count(stats.sent),

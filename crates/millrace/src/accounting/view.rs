@@ -28,7 +28,7 @@ pub fn of_outcome(outcome: &Outcome, instances: &[Arc<NfInstance>], since: Insta
 
 fn stats(report: &Report, counts: CacheCounts, instances: &[Arc<NfInstance>], since: Instant) -> Stats {
     let sum = |count: fn(&NodeReport) -> u64| report.nodes.iter().map(count).sum();
-    let CacheCounts { hits, whole, flows, templates, ended, cleared } = counts;
+    let CacheCounts { hits, whole, flows, templates, ended, cleared, aside } = counts;
     Stats {
         up_s: since.elapsed().as_secs_f64(),
         received: report.received(),
@@ -38,7 +38,7 @@ fn stats(report: &Report, counts: CacheCounts, instances: &[Arc<NfInstance>], si
         merged: sum(|node| node.merged),
         held: kept(report.nodes.iter().map(|node| node.held).sum()),
         imbalance: report.imbalance() as i64,
-        flow_cache: FlowCache { hits, whole, flows, templates, ended, cleared },
+        flow_cache: FlowCache { hits, whole, flows, templates, ended, cleared, aside },
         elements: report.nodes.iter().map(element).collect(),
         nfs: nfs(report, instances),
         ..Stats::default()

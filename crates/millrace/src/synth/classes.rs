@@ -4,13 +4,19 @@ use chain::device_direction;
 use ir::Verified;
 use port::Direction;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use synth::classes::expr::Node as Expr;
 use synth::classes::show::{Asked, Show};
 use synth::classes::{Class, Classes, Counts, Exit, Options};
+use synth::deadline::Deadline;
 use worker::fusion::{FusedRegion, Leads, RegionPart};
 use worker::graph::Node;
+
+/// The longest time for the classes of a fused region: far more than the most classes take that are looked
+/// for by default.
+const LONGEST_WALK: Duration = Duration::from_secs(10);
 
 /// The classes of a fused region.
 pub struct Walked {
@@ -39,6 +45,15 @@ pub struct Group {
     pub entries: Vec<usize>,
     /// The classes.
     pub classes: Classes,
+}
+
+/// How much of each class is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// Where its packets leave, and what is saved: for a summary.
+    Exit,
+    /// Everything.
+    All,
 }
 
 /// A class as data.
@@ -123,7 +138,7 @@ pub fn leaves(region: &FusedRegion, nodes: &[Node]) -> Vec<String> {
 }
 
 impl Walked {
-    /// Walks a fused region; at most `most` classes for each kind of entry.
+    /// Walks a fused region, for some seconds; at most `most` classes for each kind of entry.
     pub fn of(region: &FusedRegion, nodes: &[Node], most: usize) -> Walked {
         let start = Instant::now();
         let linked = &region.linked;
@@ -145,6 +160,7 @@ impl Walked {
         let entries: Vec<(usize, usize)> = region.entries().collect();
         let (fed, others): (Vec<usize>, Vec<usize>) =
             (0..entries.len()).partition(|at| is_fed_by_port(nodes, entries[*at]));
+        let deadline = Deadline::new(start + LONGEST_WALK, Arc::default());
         let mut groups = vec![];
         for (frames, of) in [(true, fed), (false, others)] {
             if of.is_empty() {
@@ -156,6 +172,7 @@ impl Walked {
                 frames,
                 settled_cells: Some(&settled),
                 max_paths: most,
+                deadline: Some(&deadline),
                 ..Options::default()
             };
             let classes = Classes::of(&program, &options);
@@ -203,11 +220,14 @@ impl Walked {
         !counting.iter().any(|cell| effect == format!("cell {} += 1", cell.name))
     }
 
-    /// All classes as data.
-    pub fn shown(&self) -> Vec<ClassShown> {
+    /// All classes as data. Without all detail, texts that no summary has are left out: with thousands of
+    /// classes, they take longer than everything else.
+    pub fn shown(&self, detail: Detail) -> Vec<ClassShown> {
         let shown = self.classes().enumerate().map(|(at, (group, class))| {
             let show = self.show(group, class);
-            let effects = show.effects(class).into_iter().filter(|effect| self.is_own_cell(effect, group));
+            let has_all = detail == Detail::All;
+            let effects = if has_all { show.effects(class) } else { vec![] };
+            let effects = effects.into_iter().filter(|effect| self.is_own_cell(effect, group));
             ClassShown {
                 number: at + 1,
                 entry: group.entries[class.entry],
@@ -216,32 +236,61 @@ impl Walked {
                     _ => None,
                 },
                 enters: self.enters[group.entries[class.entry]].clone(),
-                filter: show.filter(&class.filter),
-                conditions: show.conditions(&class.filter),
+                filter: if has_all { show.filter(&class.filter) } else { String::new() },
+                conditions: if has_all { show.conditions(&class.filter) } else { vec![] },
                 exit: self.exit(group, class.exit),
                 ends: ends(class.exit),
-                writes: if matches!(class.exit, Exit::Drop(_)) { vec![] } else { show.writes(class) },
+                writes: match class.exit {
+                    Exit::Drop(_) => vec![],
+                    _ if has_all => show.writes(class),
+                    _ => vec![],
+                },
                 effects: effects.map(|effect| effect.trim_start_matches("cell ").to_string()).collect(),
                 before: class.before,
                 after: class.after(&group.classes.pool),
                 saved_writes: show.wasted(class),
-                steps: show.steps(class),
+                steps: if has_all { show.steps(class) } else { vec![] },
                 paths: class.merged_paths,
             }
         });
         shown.collect()
     }
 
-    /// The packets that are not covered because the limit was reached, as filters.
-    pub fn left(&self) -> Vec<String> {
+    /// The number of paths that are not covered because a limit was reached.
+    pub fn left_paths(&self) -> usize {
+        self.groups.iter().map(|group| group.classes.left.len()).sum()
+    }
+
+    /// Whether the time for the walk was over.
+    pub fn is_late(&self) -> bool {
+        self.groups.iter().any(|group| group.classes.is_late)
+    }
+
+    /// The elements that ask most, each with the number of its conditions on all paths: they make the
+    /// classes.
+    pub fn asking(&self) -> Vec<(String, usize)> {
+        let mut asked: BTreeMap<&str, usize> = BTreeMap::new();
+        for (part, count) in self.groups.iter().flat_map(|group| &group.classes.asked) {
+            if let Some(name) = self.names.get(*part) {
+                *asked.entry(name).or_default() += count;
+            }
+        }
+        let mut asked: Vec<(String, usize)> =
+            asked.into_iter().map(|(name, count)| (name.to_string(), count)).collect();
+        asked.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        asked
+    }
+
+    /// The packets that are not covered because the limit was reached, as filters: the first `most` of them.
+    pub fn left(&self, most: usize) -> Vec<String> {
         let of = |group: &Group| {
             let show = |left: &synth::classes::Left| {
                 let show = Show::new(&group.program, &self.names, &group.classes, &left.filter);
                 format!("{}: {}", self.enters[group.entries[left.entry]], show.filter(&left.filter))
             };
-            group.classes.left.iter().map(show).collect::<Vec<_>>()
+            group.classes.left.iter().take(most).map(show).collect::<Vec<_>>()
         };
-        self.groups.iter().flat_map(of).collect()
+        self.groups.iter().flat_map(of).take(most).collect()
     }
 
     /// The number of classes that look up in a table, and where their packets enter.

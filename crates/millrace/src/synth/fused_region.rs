@@ -1,6 +1,6 @@
 //! A fused region as data and as text.
 
-use super::classes::{ClassShown, Walked};
+use super::classes::{ClassShown, Detail, Walked};
 use crate::text::{self, titled};
 use anyhow::Result;
 use codegen::CodeBuilder;
@@ -35,8 +35,15 @@ pub struct RegionShown {
     /// what is dropped.
     least: classes::Counts,
     pub classes: Vec<ClassShown>,
-    /// Packets without a class, because there are more classes than the limit.
+    /// Packets without a class, because there are more classes than the limit. Without all detail, only the
+    /// first of them are here.
     pub not_covered: Vec<String>,
+    /// The number of paths of such packets.
+    not_covered_paths: usize,
+    /// Whether the time for finding classes was over.
+    is_late: bool,
+    /// The elements that make the classes: how many conditions each has on all paths.
+    asking: Vec<(String, usize)>,
     build: Build,
 }
 
@@ -163,7 +170,13 @@ fn distinct<T: Ord + Clone>(all: impl Iterator<Item = T>) -> Vec<T> {
 ///
 /// # Errors
 /// When the fused program cannot be compiled.
-pub fn describe(region: &FusedRegion, nodes: &[Node], walked: &Walked, sizes: &Sizes) -> Result<RegionShown> {
+pub fn describe(
+    region: &FusedRegion,
+    nodes: &[Node],
+    walked: &Walked,
+    sizes: &Sizes,
+    detail: Detail,
+) -> Result<RegionShown> {
     let linked = &region.linked;
     let name = |part: usize| nodes[region.parts[part]].name.clone();
     let ms = |start: Instant| start.elapsed().as_secs_f64() * 1e3;
@@ -190,7 +203,7 @@ pub fn describe(region: &FusedRegion, nodes: &[Node], walked: &Walked, sizes: &S
                 size: sizes.get(&(region.parts[part], index)).cloned(),
             }
         });
-    let classes = walked.shown();
+    let classes = walked.shown(detail);
     let most =
         |of: fn(&classes::Counts) -> usize| classes.iter().map(|class| of(&class.after)).max().unwrap_or(0);
     let report = &made.report;
@@ -212,7 +225,10 @@ pub fn describe(region: &FusedRegion, nodes: &[Node], walked: &Walked, sizes: &S
             checksums: most(|numbers| numbers.checksums),
         },
         classes,
-        not_covered: walked.left(),
+        not_covered: walked.left(if detail == Detail::All { usize::MAX } else { MOST_NOT_COVERED }),
+        not_covered_paths: walked.left_paths(),
+        is_late: walked.is_late(),
+        asking: walked.asking(),
         build: Build {
             optimise_ms,
             code_ms,
@@ -256,11 +272,25 @@ impl RegionShown {
         if every_class {
             self.classes.iter().for_each(|class| out += &class.text());
         }
-        for left in &self.not_covered {
-            out += &format!("\n  not covered: {left}\n");
+        for left in self.not_covered.iter().take(MOST_NOT_COVERED) {
+            out += &format!("\n  not covered: {}\n", cut(left, MOST_NOT_COVERED_CHARS));
         }
-        if !self.not_covered.is_empty() {
-            out += "  there are more classes than were asked for: raise --max-classes\n";
+        let more = self.not_covered_paths.saturating_sub(MOST_NOT_COVERED);
+        if more > 0 {
+            out += &format!("\n  not covered: {} more\n", text::plural(more, "path"));
+        }
+        if self.not_covered_paths > 0 {
+            let asking = self.asking.iter().take(MOST_ASKING);
+            let asking: Vec<String> = asking.map(|(name, count)| format!("{name} {count}")).collect();
+            out += &format!(
+                "  {}. The elements that ask most, with their conditions on all paths: {}. The chain runs all \
+                 the same: execution needs no classes\n",
+                match self.is_late {
+                    true => "finding classes takes too long",
+                    false => "there are more classes than were asked for: raise --max-classes",
+                },
+                asking.join(", ")
+            );
         }
         out
     }
@@ -342,16 +372,27 @@ fn by_element(writes: &[&str]) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
+/// The most filters of packets without a class that are shown, and the most characters of each.
+const MOST_NOT_COVERED: usize = 8;
+const MOST_NOT_COVERED_CHARS: usize = 400;
+/// The most elements that are named as those that ask most.
+const MOST_ASKING: usize = 5;
+
+/// A text, cut to so many characters.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}… (all of it with --json)", text.get(..end).unwrap_or_default()),
+        None => text.to_string(),
+    }
+}
+
 /// A value as short text. The expression of a checksum update is not shown: it repeats the other writes.
 fn readable(name: &str, value: &str) -> String {
     const MOST_CHARS: usize = 100;
     if name.ends_with(".sum") && value.contains(['(', ' ']) {
         return "mended for what is written".into();
     }
-    match value.char_indices().nth(MOST_CHARS) {
-        Some((end, _)) => format!("{}… (all of it with --json)", value.get(..end).unwrap_or_default()),
-        None => value.to_string(),
-    }
+    cut(value, MOST_CHARS)
 }
 
 impl TableShown {

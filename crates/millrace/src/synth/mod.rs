@@ -13,7 +13,7 @@ use ::prove::Limits;
 use anyhow::Context;
 use chain::FusedElements;
 use clap::Args;
-use classes::Walked;
+use classes::{Detail, Walked};
 use codegen::{CodeBuilder, Listed};
 use fused_region::{RegionShown, Sizes};
 use ir::Tables;
@@ -137,7 +137,9 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     }
     let sizes = sizes(&mut assembly);
     let located = |at: usize| map.location(chain.graph.elements[at].span);
-    let mut shown = synthesis(&assembly, &sizes, args.max_classes.unwrap_or(MAX_CLASSES))?;
+    let needs_all = args.json || args.classes || args.click || args.to.is_some() || args.svg.is_some();
+    let detail = if needs_all { Detail::All } else { Detail::Exit };
+    let mut shown = synthesis(&assembly, &sizes, args.max_classes.unwrap_or(MAX_CLASSES), detail)?;
     shown.others = others(&assembly, &located);
     if let Some(file) = &args.svg {
         std::fs::write(file, svg::picture(&name, &assembly, &shown.regions))
@@ -167,13 +169,18 @@ fn sizes(assembly: &mut Assembly) -> Sizes {
     sizes
 }
 
-fn synthesis(assembly: &Assembly, sizes: &Sizes, max_classes: usize) -> anyhow::Result<Synthesis> {
+fn synthesis(
+    assembly: &Assembly,
+    sizes: &Sizes,
+    max_classes: usize,
+    detail: Detail,
+) -> anyhow::Result<Synthesis> {
     let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
     let shown = regions
         .iter()
         .map(|region| {
             let walked = Walked::of(region, nodes, max_classes);
-            fused_region::describe(region, nodes, &walked, sizes)
+            fused_region::describe(region, nodes, &walked, sizes, detail)
         })
         .collect::<anyhow::Result<_>>()?;
     Ok(Synthesis { elements: nodes.len(), regions: shown, others: vec![] })

@@ -24,6 +24,7 @@ pub struct FlowCache {
     pub hits: u64,
     pub whole: u64,
     pub templates: u64,
+    pub aside: u64,
 }
 
 /// An element's counters. Not the program's own type: the words that users read are checked.

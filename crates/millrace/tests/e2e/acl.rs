@@ -42,6 +42,13 @@ fn read(path: &Path) -> Vec<Rule> {
     text.lines().filter(|line| !line.trim().is_empty()).map(rule).collect()
 }
 
+/// A set of ClassBench's rules, each as an `allow` of an IPFilter.
+pub fn allowing(name: &str) -> String {
+    let folder = Folder::new();
+    folder.write("acl.rules", &testkit::data::text(&format!("acl/{name}.rules")));
+    read(&folder.path("acl.rules")).iter().map(|rule| format!("allow {},\n", rule.text())).collect()
+}
+
 impl Rule {
     fn matches(&self, packet: &Ipv4) -> bool {
         let within = |address: Ipv4Addr, (net, mask): (u32, u32)| u32::from(address) & mask == net;

@@ -337,3 +337,36 @@ fn files_that_a_chain_names_have_to_be_there_on_any_machine() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+/// A rewriter whose way back is wired to nothing runs, and `check` says what becomes of replies.
+#[test]
+fn a_way_back_that_leads_nowhere_is_a_warning() {
+    let folder = Folder::new();
+    folder.write(
+        "one-way.toml",
+        r#"
+links = ["in -> [0]nat[1] -> out"]
+[ports]
+in = { traffic = { flows = 9 }, count = 100 }
+out = { write = "out.pcap" }
+[nf.nat]
+inline = """
+rw :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1, drop);
+FromDevice(0) -> Strip(14) -> CheckIPHeader -> rw -> Unstrip(14) -> ToDevice(1);
+"""
+"#,
+    );
+    let checked = folder.millrace(&["check", "one-way.toml"]).sound();
+    for part in [
+        "Warning: replies leave `nat/rw` by output 1, which is wired to nothing",
+        "Warning: nothing is wired to input 1 of `nat/rw`",
+    ] {
+        assert!(checked.stderr.contains(part), "{part} is missing in\n{}", checked.stderr);
+    }
+    for mode in ["modular", "fused"] {
+        let accounts = folder.millrace(&["run", "one-way.toml", "--json", "--as", mode]).sound().accounts();
+        assert_eq!((accounts.sent, accounts.dropped), (100, 0));
+    }
+    let shown = folder.millrace(&["synth", "--prove", "one-way.toml"]).sound().text();
+    assert!(shown.contains("\nfused region 1: equal\n"), "{shown}");
+}

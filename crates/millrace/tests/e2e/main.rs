@@ -7,6 +7,7 @@ mod accounts;
 mod acl;
 mod bad_input;
 mod bench;
+mod both_ways;
 mod cable;
 mod captures;
 mod chain;

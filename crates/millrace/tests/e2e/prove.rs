@@ -50,6 +50,12 @@ fn rows_of_the_bench_are_equal() {
         texts.push(format!("{file}\nFromDevice(in) {row}-> ToDevice(out);\n"));
     }
     texts.push(std::fs::read_to_string(folder.path("bench/firewall-10.click")).expect("an example"));
+    // Behind IPGWOptions a header has 20 bytes, which the elements read again and the fused program does not.
+    texts.push(
+        "FromDevice(in) -> Strip(14) -> CheckIPHeader -> IPGWOptions(192.0.2.1) -> CheckIPHeader \
+         -> IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 0) -> Unstrip(14) -> ToDevice(out);"
+            .into(),
+    );
     for text in texts {
         let text = text.replace("FromDevice(in)", "FromDevice(captures/office.pcap)");
         folder.write("row.click", &text.replace("ToDevice(out)", "ToDevice(out.pcap)"));
@@ -111,8 +117,9 @@ fn chains_with_traffic_both_ways_are_equal() {
     let folder = Folder::with_examples(&["captures", "snf"]);
     folder.write("two.toml", &napts(2));
     folder.write("ten.toml", &napts(10));
-    for chain in ["two.toml", "ten.toml", "snf/zones.toml"] {
-        let proof = ["synth", "--prove", "--json", "--limit", "10", chain];
+    let chains = [("two.toml", "10"), ("ten.toml", "10"), ("snf/zones.toml", "10"), ("snf/dmz.toml", "60")];
+    for (chain, limit) in chains {
+        let proof = ["synth", "--prove", "--json", "--limit", limit, chain];
         let json = folder.millrace(&proof).sound().text();
         let json: Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(json.as_array().map(Vec::len), Some(1), "{json:#}");

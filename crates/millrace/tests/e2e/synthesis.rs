@@ -241,3 +241,36 @@ fn an_nf_in_a_process_cannot_be_said_in_click() {
         run.stderr
     );
 }
+
+/// Classes multiply along a chain: `synth` stops at its limits, names who asks most, and execution goes on.
+#[test]
+fn a_chain_whose_classes_explode_is_described_within_limits() {
+    let folder = Folder::with_examples(&["field"]);
+    let nfs: String = (0..16).map(|at| format!("[nf.n{at}]\nclick = \"field/firewall.click\"\n")).collect();
+    let row: String = (0..16).map(|at| format!("[0]n{at}[1] <-> ")).collect();
+    folder.write(
+        "long.toml",
+        &format!(
+            "links = [\"in <-> {row}out\"]\n[ports]\n\
+             in = {{ traffic = {{ flows = 9 }}, count = 100, discard = true }}\n\
+             out = {{ traffic = {{ flows = 9 }}, count = 100, discard = true }}\n{nfs}"
+        ),
+    );
+    let began = std::time::Instant::now();
+    let shown = folder.millrace(&["synth", "long.toml", "--max-classes", "300"]).sound().text();
+    // Far more than a busy machine needs.
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    // So many of packets from ports, and as many of those that enter in the middle.
+    for part in [
+        " in 1 fused region\n",
+        "  classes  600: ",
+        "raise --max-classes. The elements that ask most",
+        "execution needs no classes",
+    ] {
+        assert!(shown.contains(part), "{part} is missing in\n{shown}");
+    }
+    let asks = shown.lines().find(|line| line.contains("ask most")).expect("a line");
+    assert!(asks.contains("/allowed ") || asks.contains("/check"), "{asks}");
+    assert!(shown.len() < 200_000, "{} bytes", shown.len());
+    folder.millrace(&["run", "long.toml", "--as", "fused", "--json"]).sound().accounts().assert_balanced();
+}

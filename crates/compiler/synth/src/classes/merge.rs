@@ -50,7 +50,8 @@ fn add_new<T: PartialEq>(list: &mut Vec<T>, more: Vec<T>) {
 fn absorb(path: &mut Path, other: Path) {
     path.facts.join(&other.facts);
     path.counts.join(&other.counts);
-    path.merged_paths += other.merged_paths;
+    // A chain of sixteen firewalls has more paths than a number has room for.
+    path.merged_paths = path.merged_paths.saturating_add(other.merged_paths);
     add_new(&mut path.wasted, other.wasted);
     add_new(&mut path.steps, other.steps);
 }

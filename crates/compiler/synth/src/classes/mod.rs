@@ -42,6 +42,7 @@ use filter::Filter;
 use ir::Verified;
 use path_state::PathState;
 use simplify::Maker;
+use std::collections::BTreeMap;
 
 pub use names::field_of;
 pub use path::{Counts, Exit, Left, Options, Step, Wasted};
@@ -80,6 +81,9 @@ pub struct Classes {
     pub left: Vec<Left>,
     /// Whether the walk ended at its deadline.
     pub is_late: bool,
+    /// The number of conditions that each element added to paths, by the numbers of [`Options::origins`]:
+    /// what makes many classes.
+    pub asked: BTreeMap<usize, usize>,
 }
 
 impl Classes {
@@ -102,6 +106,7 @@ impl Classes {
         for entry in 0..walker.entries.len() {
             walker.walk(entry);
             let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options);
+            walker.found += done.len();
             classes.extend(done.into_iter().map(|path::Done { mut path, exit }| Class {
                 entry,
                 filter: path.filter,
@@ -121,7 +126,8 @@ impl Classes {
         }
         let facts = Facts::default();
         let start = PathState::entry(&mut Maker { pool: &mut walker.pool, facts: &facts }, options.frames);
-        Classes { pool: walker.pool, start, classes, left: walker.left, is_late: walker.is_late }
+        let walk::Walker { pool, left, is_late, asked, .. } = walker;
+        Classes { pool, start, classes, left, is_late, asked }
     }
 }
 

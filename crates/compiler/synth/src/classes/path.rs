@@ -23,8 +23,10 @@ pub struct Options<'a> {
     /// Values of cells that no program writes; only handlers change them, which requires another walk.
     /// `None`: their values are unknown.
     pub settled_cells: Option<&'a [u64]>,
-    /// The maximum number of paths that are followed at once, and of classes.
+    /// The maximum number of paths that are followed at once, and of classes of all entries.
     pub max_paths: usize,
+    /// The maximum number of expressions of the classes, which is what a walk needs memory for.
+    pub max_expressions: usize,
     /// The maximum number of paths to one block in the same state that are followed separately.
     pub max_paths_apart: usize,
     /// When the walk ends, whether all paths were followed or not.
@@ -46,6 +48,7 @@ impl Default for Options<'_> {
             frames: false,
             settled_cells: None,
             max_paths: 20_000,
+            max_expressions: 4_000_000,
             max_paths_apart: 4,
             deadline: None,
         }

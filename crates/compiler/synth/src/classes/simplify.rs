@@ -188,6 +188,19 @@ impl Maker<'_> {
         self.sum_of(sum)
     }
 
+    /// The offset with numbers for the terms of which the facts know the value.
+    pub fn settled(&mut self, place: Id) -> Id {
+        let Linear { mut constant, terms } = self.linear(place);
+        let mut open = vec![];
+        for (term, by) in terms {
+            match self.facts.known(self.pool, term).only() {
+                Some(number) => constant = constant.wrapping_add(number.wrapping_mul(by)),
+                None => open.push((term, by)),
+            }
+        }
+        self.sum_of(Linear { constant, terms: open })
+    }
+
     /// An offset without its constant part, and the constant part.
     pub fn root(&mut self, place: Id) -> (Id, i64) {
         let mut sum = self.linear(place);

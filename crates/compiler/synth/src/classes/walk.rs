@@ -25,9 +25,13 @@ pub(super) struct Walker<'a> {
     pub entries: Vec<BlockId>,
     order: Vec<BlockId>,
     pub done: Vec<Done>,
+    /// Classes of the entries before.
+    pub found: usize,
     pub left: Vec<Left>,
     /// Whether paths were left because the deadline was over.
     pub is_late: bool,
+    /// The number of conditions that each element added to paths.
+    pub asked: BTreeMap<usize, usize>,
     /// Whether a cell is written by the program.
     written: Vec<bool>,
     /// Values that each block needs from its predecessors.
@@ -51,8 +55,10 @@ impl<'a> Walker<'a> {
             options,
             pool: super::expr::Pool::default(),
             done: vec![],
+            found: 0,
             left: vec![],
             is_late: false,
+            asked: BTreeMap::new(),
             written: program.written_cells(),
             live: live_in(program, &order),
             pending: BTreeMap::new(),
@@ -89,7 +95,7 @@ impl<'a> Walker<'a> {
                 continue;
             }
             let mut paths = super::merge::arriving(&self.pool, paths, self.options);
-            let room = self.options.max_paths.saturating_sub(self.done.len());
+            let room = self.room();
             if paths.len() > room {
                 paths.drain(room..).for_each(|path| self.leave_open(path, entry, block));
             }
@@ -97,11 +103,21 @@ impl<'a> Walker<'a> {
                 if self.options.is_over() {
                     self.is_late = true;
                     self.leave_open(path, entry, block);
+                } else if self.room() == 0 {
+                    self.leave_open(path, entry, block);
                 } else {
                     self.block(path, block);
                 }
             }
         }
+    }
+
+    /// How many more paths may be followed.
+    fn room(&self) -> usize {
+        if self.pool.len() > self.options.max_expressions {
+            return 0;
+        }
+        self.options.max_paths.saturating_sub(self.found + self.done.len())
     }
 
     fn leave_open(&mut self, path: Path, entry: usize, block: BlockId) {
@@ -210,8 +226,36 @@ impl<'a> Walker<'a> {
             of,
             set: path.facts.known(&self.pool, of),
         };
+        *self.asked.entry(step.origin).or_default() += 1;
+        let is_one = step.set.only().is_some();
         path.steps.push(step);
+        if is_one {
+            self.settle_transport(path);
+        }
         true
+    }
+
+    /// Gives the transport header the offset that the facts know: behind a header whose length was asked for,
+    /// it is where it is for whoever reads the length again.
+    fn settle_transport(&mut self, path: &mut Path) {
+        let which = Base::Trans as usize - 1;
+        let StateLocation::At(place) = path.state.places[which] else { return };
+        let mut make = Self::make(&mut self.pool, path);
+        let settled = make.settled(place);
+        if settled == place {
+            return;
+        }
+        let (root, offset) = make.root(settled);
+        self.name(root, offset, Base::Trans);
+        path.state.places[which] = StateLocation::At(settled);
+    }
+
+    /// Names an offset after the header that is there.
+    fn name(&mut self, root: Id, offset: i64, base: Base) {
+        let name = (root, offset as i32, base);
+        if !self.pool.names.contains(&name) {
+            self.pool.names.push(name);
+        }
     }
 
     /// A condition on two adjacent fields as one condition on each of them, if that is possible.
@@ -337,11 +381,11 @@ impl<'a> Walker<'a> {
             path.state.places[which] = if set { StateLocation::At(place) } else { StateLocation::Unset };
             if set {
                 let mut make = Self::make(&mut self.pool, &path);
+                // The length of an IP header may be known by now.
+                let place = if base == Base::Trans { make.settled(place) } else { place };
                 let (root, offset) = make.root(place);
-                let name = (root, offset as i32, base);
-                if !self.pool.names.contains(&name) {
-                    self.pool.names.push(name);
-                }
+                path.state.places[which] = StateLocation::At(place);
+                self.name(root, offset, base);
             }
             all.push((path, None));
         }

@@ -77,8 +77,9 @@ enum Key {
     Device(String, usize),
     /// The traffic that a worker receives from a declared port.
     Source(usize, usize),
-    /// A capture that worker 0 reads.
-    Read(PathBuf),
+    /// A capture that worker 0 reads: each declared port from its first frame on. Elements that name the file
+    /// itself (no number) take turns.
+    Read(Option<usize>, PathBuf),
     /// A capture that all workers write.
     Write(PathBuf),
     /// The packets that a worker discards at a declared port.
@@ -231,7 +232,7 @@ impl Ports {
         match (port.kind, direction) {
             (PortKind::Device(device), _) => self.open_device(&device.text, name, direction, worker),
             (PortKind::Local(PortSource::Capture { path, passes }, _), Direction::Receive) => {
-                self.read(&path, passes, name, worker)
+                self.read(Some(number), &path, passes, name, worker)
             }
             (PortKind::Local(PortSource::Traffic(traffic), _), Direction::Receive) => {
                 let mut mistakes = Diagnostics::new();
@@ -279,7 +280,7 @@ impl Ports {
         }
     }
 
-    fn read(&mut self, path: &Path, passes: u64, name: &str, worker: usize) -> Opened {
+    fn read(&mut self, number: Option<usize>, path: &Path, passes: u64, name: &str, worker: usize) -> Opened {
         let key = whole_name(path);
         if self.opened.contains_key(&Key::Write(key.clone())) {
             return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
@@ -290,7 +291,7 @@ impl Ports {
         }
         let options = CaptureOptions { read: Some(path.to_path_buf()), passes, ..CaptureOptions::default() };
         let workers = self.workers;
-        self.share(Key::Read(key), name, Direction::Receive, |ports| {
+        self.share(Key::Read(number, key), name, Direction::Receive, |ports| {
             let port = CapturePort::open(name, &options).map_err(|error| error.to_string())?;
             if workers > 1 {
                 ports.notes.push(format!("{name}: a capture is read by one worker, which gives the others the packets of their flows"));
@@ -302,7 +303,7 @@ impl Ports {
     fn write(&mut self, path: &Path, link_type: Option<u32>, name: &str) -> Opened {
         let key = whole_name(path);
         let reads = |port: &PortDecl| matches!(&port.kind, PortKind::Local(PortSource::Capture { path: read, .. }, _) if same_file(read, path));
-        if self.opened.contains_key(&Key::Read(key.clone())) || self.declared.iter().any(reads) {
+        if self.opened.contains_key(&Key::Read(None, key.clone())) || self.declared.iter().any(reads) {
             return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
         }
         if self.dry {
@@ -391,7 +392,7 @@ impl Ports {
                 Ok(port)
             }
             Target::Capture(path) => match direction {
-                Direction::Receive => self.read(&path, 1, name, worker),
+                Direction::Receive => self.read(None, &path, 1, name, worker),
                 Direction::Send => self.write(&path, None, name),
             },
             Target::Numbered(number) => {

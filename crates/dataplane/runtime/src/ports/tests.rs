@@ -390,6 +390,27 @@ inline = "FromDevice(a) -> there :: Counter -> ToDevice(b); FromDevice(b) -> bac
     assert_eq!(read_capture(&fixture.path("back.pcap")), (0..20).map(frame).collect::<Vec<_>>());
 }
 
+#[test]
+fn each_port_reads_a_capture_from_its_first_frame_on() {
+    let text = r#"
+links = ["one -> [a]x[b] -> left", "two -> [a]y[b] -> right"]
+[ports]
+one = { capture = "in.pcap" }
+two = { capture = "in.pcap", passes = 2 }
+left = { write = "left.pcap" }
+right = { write = "right.pcap" }
+[nf.x]
+inline = "FromDevice(a) -> ToDevice(b)"
+[nf.y]
+inline = "FromDevice(a) -> ToDevice(b)"
+"#;
+    let fixture = fixture("c.toml", text, &[("in.pcap", 90)]);
+    fixture.run(1);
+    let once: Vec<_> = (0..90).map(frame).collect();
+    assert_eq!(read_capture(&fixture.path("left.pcap")), once);
+    assert_eq!(read_capture(&fixture.path("right.pcap")), [&once[..], &once].concat());
+}
+
 /// The only test here that starts DPDK, which a process can do only once.
 #[test]
 fn devices_bring_their_pool() {

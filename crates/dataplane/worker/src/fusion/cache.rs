@@ -97,6 +97,9 @@ pub struct CacheCounts {
     pub ended: u64,
     /// How often all entries were invalidated at once.
     pub cleared: u64,
+    /// Packets that left the program for an element's own code, or by an output that few packets take: the
+    /// next elements took them one by one. With a flow cache or without.
+    pub aside: u64,
 }
 
 impl CacheCounts {
@@ -108,6 +111,7 @@ impl CacheCounts {
         self.templates += other.templates;
         self.ended += other.ended;
         self.cleared += other.cleared;
+        self.aside += other.aside;
     }
 }
 

@@ -66,7 +66,7 @@ pub struct FusedRegion {
     cache_wanted: FlowCache,
     /// The flow cache, while the region runs as one program.
     pub(crate) cache: Option<Box<Cache>>,
-    /// The statistics of its earlier flow caches.
+    /// The statistics of its earlier flow caches, and its own.
     before: CacheCounts,
     /// The range of its cells among the worker's.
     pub(crate) cells: Range<usize>,
@@ -164,6 +164,19 @@ impl FusedRegion {
     /// The number of its unions of tables (ADR 32) that are as the tables were when it last looked.
     pub fn unions(&self) -> usize {
         self.unions.count()
+    }
+
+    /// Counts packets that leave the program for an element's own code.
+    pub(crate) fn count_aside(&mut self, packets: usize) {
+        self.before.aside += packets as u64;
+    }
+
+    /// Counts packets that leave by one of a part's outputs, if few do.
+    pub(crate) fn count_seldom(&mut self, part: usize, port: usize, packets: usize) {
+        let leads = self.layout.parts.get(part).and_then(|part| part.leads.get(port));
+        if leads == Some(&Leads::Seldom) {
+            self.count_aside(packets);
+        }
     }
 
     /// The nodes and inputs at which packets enter, in the order of the program's inputs.

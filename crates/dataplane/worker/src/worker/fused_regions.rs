@@ -181,6 +181,7 @@ impl Worker {
         let region = &mut self.regions[region];
         let (part, port) = region.linked.outputs[output];
         region.balance[part] = region.balance[part].wrapping_sub(list.len() as u64);
+        region.count_seldom(part, port, list.len());
         let node = region.parts[part];
         self.leave(node, port, packets, list);
     }
@@ -206,6 +207,7 @@ impl Worker {
         let region = &mut self.regions[region];
         let (part, path) = region.linked.slow[path];
         region.balance[part] = region.balance[part].wrapping_sub(list.len() as u64);
+        region.count_aside(list.len());
         let node = region.parts[part];
         let deferred_start = self.deferred.len();
         let exits = self.run_slow_path(node, path, packets, list);

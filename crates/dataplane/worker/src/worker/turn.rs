@@ -304,6 +304,7 @@ impl Worker {
         for node in &mut self.nodes {
             if let Some(element) = &mut node.element {
                 element.tick(now_ns);
+                element.tick_cells(self.cells.get(node.cells.clone()).unwrap_or_default(), now_ns);
             }
         }
         self.answer_tables();

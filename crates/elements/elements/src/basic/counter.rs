@@ -1,7 +1,7 @@
 //! `Counter`: counts packets and bytes.
 
 use super::handler_call::Trigger;
-use super::rate::{self, Average, SCALE};
+use super::rate::{Averages, SCALE};
 use element::value::{cell_text, fixed_point_text, written};
 use element::{BoxElement, Class, Configure, Element, PortCodes, Row, StateScope, Transparent, Work};
 use ir::Builder;
@@ -33,13 +33,12 @@ Passes packets unchanged and counts them.
 
 const COUNT: u16 = 0;
 const BYTES: u16 = 1;
-const EPOCH: u16 = 2;
+/// Whether a call may be due: a packet that no call waits for reads nothing that packets change.
+const ARMED: u16 = 2;
 /// The counts at which a handler is called; the largest number when none is to be called (any more).
 const COUNT_CALL: u16 = 3;
 const BYTE_CALL: u16 = 4;
 const NEVER: u64 = u64::MAX;
-const PACKET_RATE: Average = Average::new(COUNT, 5);
-const BYTE_RATE: Average = Average::new(BYTES, 7);
 
 /// Slow paths, by which calls are due.
 const PATHS: [&str; 3] = ["count-call", "byte-count-call", "both-calls"];
@@ -48,6 +47,8 @@ struct Counter {
     name: String,
     count_call: Option<Trigger>,
     byte_call: Option<Trigger>,
+    /// Of packets and of bytes.
+    rates: Averages<2>,
     now_ns: u64,
 }
 
@@ -56,7 +57,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     cx.transparent(|args| {
         let count_call = args.keyword("COUNT_CALL", Trigger::parse);
         let byte_call = args.keyword("BYTE_COUNT_CALL", Trigger::parse);
-        Some(Counter { name, count_call, byte_call, now_ns: 0 })
+        Some(Counter { name, count_call, byte_call, rates: Averages::new(), now_ns: 0 })
     })
 }
 
@@ -64,28 +65,35 @@ impl Counter {
     fn calls(&self) -> [u64; 2] {
         [&self.count_call, &self.byte_call].map(|call| call.as_ref().map_or(NEVER, |trigger| trigger.at))
     }
+
+    fn armed(&self) -> u64 {
+        self.calls().iter().any(|at| *at != NEVER).into()
+    }
 }
 
 impl Transparent for Counter {
     fn build(&self, f: &mut Builder) {
         f.name("Counter");
         let [count_call, byte_call] = self.calls();
+        let armed = self.armed();
         let cells = [
             ("count", 0),
             ("byte_count", 0),
-            ("epoch", 0),
+            ("armed", armed),
             ("count_call", count_call),
             ("byte_call", byte_call),
         ];
         for (name, init) in cells {
             f.cell(name, init);
         }
-        let averages = [PACKET_RATE, BYTE_RATE];
-        averages.iter().for_each(|average| average.declare(f));
-        rate::turn(f, EPOCH, &averages);
-        let (count, bytes) = (f.eval(cell(COUNT) + 1), f.eval(cell(BYTES) + packet_len()));
-        f.set_cell(COUNT, count);
-        f.set_cell(BYTES, bytes);
+        f.add_to_cell(COUNT, 1);
+        f.add_to_cell(BYTES, packet_len());
+        let look = f.block();
+        f.leave_if(cell(ARMED).differs(0), look);
+        f.emit(0);
+
+        f.at(look);
+        let (count, bytes) = (f.eval(cell(COUNT)), f.eval(cell(BYTES)));
         let (count_at, bytes_at) = (f.eval(cell(COUNT_CALL)), f.eval(cell(BYTE_CALL)));
         let (count_due, bytes_due) = (f.eval(count.equals(count_at)), f.eval(bytes_at.at_most(bytes)));
         let call = f.block();
@@ -117,28 +125,36 @@ impl Transparent for Counter {
 impl Element for Counter {
     element::facts!(writes: false, handlers: HANDLERS);
 
-    fn tick(&mut self, now_ns: u64) {
+    fn tick_cells(&mut self, cells: &[u64], now_ns: u64) {
         self.now_ns = now_ns;
+        if let Some(totals) = cells.first_chunk() {
+            self.rates.tick(*totals, now_ns);
+        }
     }
 }
 
 impl Counter {
-    fn rate(&self, cells: &[u64], average: Average, scale: u32) -> Option<String> {
-        let epoch = *cells.get(usize::from(EPOCH))?;
-        Some(fixed_point_text(average.rate(cells, epoch, self.now_ns)?, scale))
+    /// The average of the total in a cell.
+    fn rate(&self, cells: &[u64], total: u16, scale: u32) -> Option<String> {
+        let total = usize::from(total);
+        Some(fixed_point_text(self.rates.rate(total, *cells.get(total)?, self.now_ns)?, scale))
     }
 
     /// Counts from zero again, and restores the calls of the arguments.
     fn reset(&mut self, cells: &mut [u64]) {
-        cells.fill(0);
-        cells.iter_mut().skip(COUNT_CALL.into()).zip(self.calls()).for_each(|(cell, at)| *cell = at);
+        let [count_call, byte_call] = self.calls();
+        let reset = [0, 0, self.armed(), count_call, byte_call];
+        cells.iter_mut().zip(reset).for_each(|(cell, number)| *cell = number);
+        self.rates = Averages::new();
     }
 }
 
 /// Sets a trigger, and the cell that holds the count at which it is due.
 fn set(value: &str, cells: &mut [u64], cell: u16, trigger: &mut Option<Trigger>) -> Result<(), String> {
     let new = written(value, Trigger::parse)?;
-    cells.iter_mut().skip(cell.into()).take(1).for_each(|cell| *cell = new.at);
+    for (cell, number) in [(cell, new.at), (ARMED, 1)] {
+        cells.iter_mut().skip(cell.into()).take(1).for_each(|cell| *cell = number);
+    }
     *trigger = Some(new);
     Ok(())
 }
@@ -146,9 +162,9 @@ fn set(value: &str, cells: &mut [u64], cell: u16, trigger: &mut Option<Trigger>)
 const HANDLERS: &[Row<Counter>] = &[
     Row::sum("count", |_, cells| cell_text(cells, COUNT)),
     Row::sum("byte_count", |_, cells| cell_text(cells, BYTES)),
-    Row::sum("rate", |counter, cells| counter.rate(cells, PACKET_RATE, SCALE)),
-    Row::sum("byte_rate", |counter, cells| counter.rate(cells, BYTE_RATE, SCALE)),
-    Row::sum("bit_rate", |counter, cells| counter.rate(cells, BYTE_RATE, SCALE - 3)),
+    Row::sum("rate", |counter, cells| counter.rate(cells, COUNT, SCALE)),
+    Row::sum("byte_rate", |counter, cells| counter.rate(cells, BYTES, SCALE)),
+    Row::sum("bit_rate", |counter, cells| counter.rate(cells, BYTES, SCALE - 3)),
     Row::read_write(
         "count_call",
         |counter, _| {

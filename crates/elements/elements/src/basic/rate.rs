@@ -1,11 +1,10 @@
-//! Exponentially weighted moving averages inside programs, as Click's `rate` handlers return.
+//! Exponentially weighted moving averages of counts, as Click's `rate` handlers return.
 //!
 //! Time is divided into *epochs* of 2^20 ns, about a millisecond (Click: a jiffy). At the end of an epoch the
 //! average moves by a 16th of its distance to the count of the epoch. An epoch without packets lowers it by a
-//! 16th; the next packet applies all idle epochs at once.
-
-use ir::expr::{cell, now_ns, select};
-use ir::{Builder, Value};
+//! 16th; idle epochs are applied at once. An epoch ends with the first tick behind it, so that no packet has
+//! to look at the clock: a program that does is different for each packet, and no flow cache can take its
+//! place.
 
 /// Binary logarithm of an epoch's nanoseconds.
 const EPOCH_SHIFT: u64 = 20;
@@ -32,68 +31,61 @@ const FACTORS: [u64; 8] = {
     factors
 };
 
-/// The cells of an average. The element has the cell of its total.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Average {
-    /// The total's cell.
-    total: u16,
+/// The averages of several totals.
+#[derive(Clone, Debug)]
+pub(super) struct Averages<const COUNT: usize> {
+    epoch: u64,
+    averages: [Average; COUNT],
+}
+
+/// The average of a total.
+#[derive(Clone, Copy, Default, Debug)]
+struct Average {
     /// The total when the epoch began.
-    mark: u16,
+    mark: u64,
     /// The average for an epoch, scaled.
-    average: u16,
+    average: u64,
 }
 
 impl Average {
-    /// The average of the total in a cell; its other values are in the cell `own` and the one after it.
-    pub const fn new(total: u16, own: u16) -> Average {
-        Average { total, mark: own, average: own + 1 }
+    /// The scaled average at the end of an epoch, and of `idle` ones behind it.
+    fn closed(self, total: u64, idle: u64) -> u64 {
+        let counted = total.wrapping_sub(self.mark);
+        let average = self.average - (self.average >> STABILITY);
+        let average = average.saturating_add(counted << (u64::from(SCALE) - STABILITY));
+        let idle = idle.min(MOST_IDLE);
+        let factors = FACTORS.iter().enumerate().filter(|(bit, _)| idle >> bit & 1 == 1);
+        factors.fold(average, |average, (_, factor)| average.saturating_mul(*factor) >> FACTOR_SHIFT)
+    }
+}
+
+impl<const COUNT: usize> Averages<COUNT> {
+    /// Of totals that are 0.
+    pub(super) fn new() -> Averages<COUNT> {
+        Averages { epoch: 0, averages: [Average::default(); COUNT] }
     }
 
-    /// Declares the cells; their numbers must be those that were reserved.
-    pub(super) fn declare(self, f: &mut Builder) {
-        let cells = (f.cell("mark", 0), f.cell("average", 0));
-        debug_assert_eq!(cells, (self.mark, self.average));
+    /// The epochs that passed since the one that is counted.
+    fn passed(&self, now_ns: u64) -> Option<u64> {
+        (now_ns >> EPOCH_SHIFT).checked_sub(self.epoch).filter(|epochs| *epochs > 0)
     }
 
-    /// The scaled average per second at a time; `epoch` is the epoch in the cells.
-    pub(super) fn rate(self, cells: &[u64], epoch: u64, now_ns: u64) -> Option<u64> {
-        let cell = |number: u16| cells.get(usize::from(number)).copied();
-        let mut average = cell(self.average)?;
-        if now_ns >> EPOCH_SHIFT > epoch {
-            let counted = cell(self.total)?.wrapping_sub(cell(self.mark)?);
-            average = average - (average >> STABILITY) + (counted << (u64::from(SCALE) - STABILITY));
-            let idle = ((now_ns >> EPOCH_SHIFT) - epoch - 1).min(MOST_IDLE);
-            for (bit, factor) in FACTORS.iter().enumerate().filter(|(bit, _)| idle >> bit & 1 == 1) {
-                debug_assert!(bit < FACTORS.len());
-                average = (average * factor) >> FACTOR_SHIFT;
-            }
+    /// Ends the epoch if another one has begun.
+    pub(super) fn tick(&mut self, totals: [u64; COUNT], now_ns: u64) {
+        let Some(passed) = self.passed(now_ns) else { return };
+        for (average, total) in self.averages.iter_mut().zip(totals) {
+            *average = Average { mark: total, average: average.closed(total, passed - 1) };
         }
-        Some(((u128::from(average) * 1_000_000_000) >> EPOCH_SHIFT) as u64)
+        self.epoch += passed;
     }
-}
 
-/// Ends the epoch in the cell if a new one has begun, and continues in a new block. Must be called before the
-/// packet is counted.
-pub(super) fn turn(f: &mut Builder, epoch_cell: u16, averages: &[Average]) {
-    let now = f.eval(now_ns() >> EPOCH_SHIFT);
-    let then = f.eval(cell(epoch_cell));
-    let (go_on, next) = f.branch(now.equals(then));
-    f.at(next);
-    let idle = f.eval((now - then - 1).min(MOST_IDLE));
-    averages.iter().for_each(|average| close(f, *average, idle));
-    f.set_cell(epoch_cell, now);
-    f.jump(go_on);
-    f.at(go_on);
-}
-
-/// Adds an epoch and the idle ones after it to an average.
-fn close(f: &mut Builder, average: Average, idle: Value) {
-    let (total, old) = (f.eval(cell(average.total)), f.eval(cell(average.average)));
-    let counted = (total - cell(average.mark)) << (u64::from(SCALE) - STABILITY);
-    let mut value = f.eval(old - (old >> STABILITY) + counted);
-    for (bit, factor) in FACTORS.into_iter().enumerate() {
-        value = f.eval(select(idle & (1 << bit), (value * factor) >> FACTOR_SHIFT, value));
+    /// The scaled average per second of one of the totals at a time.
+    pub(super) fn rate(&self, which: usize, total: u64, now_ns: u64) -> Option<u64> {
+        let average = self.averages.get(which)?;
+        let scaled = match self.passed(now_ns) {
+            Some(passed) => average.closed(total, passed - 1),
+            None => average.average,
+        };
+        Some(((u128::from(scaled) * 1_000_000_000) >> EPOCH_SHIFT) as u64)
     }
-    f.set_cell(average.average, value);
-    f.set_cell(average.mark, total);
 }

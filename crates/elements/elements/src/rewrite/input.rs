@@ -67,7 +67,7 @@ pub fn read_plain(text: &Spanned, reader: &SpecReader<'_>) -> Result<Option<Spec
 /// # Errors
 /// What is wrong.
 pub fn read(text: &Spanned, cx: &mut Configure<'_>) -> Result<Spec, Mistake> {
-    let reader = SpecReader::new(cx, cx.shape.outputs);
+    let reader = SpecReader { allows_no_way_back: true, ..SpecReader::new(cx, cx.shape.outputs) };
     if let Some(spec) = read_plain(text, &reader)? {
         return Ok(spec);
     }

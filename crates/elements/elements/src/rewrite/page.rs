@@ -53,6 +53,9 @@ With the mapping (SA, SP, DA, DP) => (SA', SP', DA', DP') [FOUTPUT] comes the on
 - **workers**: each has mappings of its own, an equal and contiguous part of every range, and of the
   capacity; replies are brought to the worker that has the mapping. With `#` and `?` values are preferred whose
   replies come there by themselves
+- **difference**: replies may leave by an output that is wired to nothing, and the last specifications may
+  be for inputs that nothing is wired to: both are warnings, and such replies are dropped as
+  `no-such-output`
 - **difference**: mappings go soon after their timeout (within a quarter of the shortest timeout, and
   within 10 seconds and the reap interval) instead of all at once at each reap interval, because a sweep
   of a large table would stop traffic

@@ -22,6 +22,8 @@ pub struct Lowering {
     pub reply_anno: Option<Anno>,
     /// For each input, the output to which packets without mapping are passed on.
     pub passes: Vec<Option<u8>>,
+    /// Whether replies leave by an output that is wired to nothing.
+    pub drops_replies: bool,
 }
 
 /// The first half of an IPv4 header's fixed part.
@@ -203,7 +205,7 @@ impl Writer<'_> {
     }
 
     fn emit(&mut self, mapping: Value) {
-        if self.f.outputs() == 1 {
+        if self.f.outputs() == 1 && !self.what.drops_replies {
             return self.f.emit(0);
         }
         let nowhere = self.f.drop_block("no-such-output");

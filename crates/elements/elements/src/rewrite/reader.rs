@@ -13,6 +13,8 @@ pub struct SpecReader<'a> {
     pub names: &'a dyn Names,
     /// Output ports that there are.
     pub outputs: usize,
+    /// Whether replies may leave by the next one, which is wired to nothing: then they are dropped.
+    pub allows_no_way_back: bool,
     /// The worker, and how many there are.
     pub worker: (usize, usize),
     /// The worker that owns flows, if there are several.
@@ -26,12 +28,17 @@ impl<'a> SpecReader<'a> {
     /// For the specifications of an element that is being made, with so many output ports.
     pub fn new(cx: &mut Configure<'a>, outputs: usize) -> SpecReader<'a> {
         let owner_worker = OwnerWorker::of(cx);
-        SpecReader { names: cx.names, outputs, worker: (cx.worker, cx.workers), owner_worker }
+        let worker = (cx.worker, cx.workers);
+        SpecReader { names: cx.names, outputs, allows_no_way_back: false, worker, owner_worker }
     }
 
     pub(super) fn port(&self, word: &Spanned, what: &str) -> Result<u8, Mistake> {
+        self.port_below(self.outputs, word, what)
+    }
+
+    fn port_below(&self, end: usize, word: &Spanned, what: &str) -> Result<u8, Mistake> {
         let port = parse::u32(word, self.names).map_err(|_| (word.span, format!("bad {what}")))?;
-        let port = u8::try_from(port).ok().filter(|&port| usize::from(port) < self.outputs);
+        let port = u8::try_from(port).ok().filter(|&port| usize::from(port) < end);
         port.ok_or_else(|| (word.span, format!("output port {word} is out of range")))
     }
 
@@ -40,7 +47,11 @@ impl<'a> SpecReader<'a> {
         let [forward, reply] = words else {
             return Err((place, "expected a forward and a reply output port".into()));
         };
-        Ok(Outputs { forward: self.port(forward, "forward port")?, reply: self.port(reply, "reply port")? })
+        let end = self.outputs + usize::from(self.allows_no_way_back);
+        Ok(Outputs {
+            forward: self.port(forward, "forward port")?,
+            reply: self.port_below(end, reply, "reply port")?,
+        })
     }
 
     /// Makes a pattern from its words.

@@ -4,6 +4,7 @@ use super::flavor::Flavor;
 use super::flow::Kind;
 use super::input::{self, Spec};
 use super::mappings::{Budget, DEFAULT_CAPACITY, Input, Mappings, REFUSALS, Settings};
+use super::model::Outputs;
 use super::program::{self, Lowering};
 use super::reader::SpecReader;
 use super::table::SharedMappings;
@@ -123,16 +124,38 @@ fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> 
 pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElement> {
     let arguments = read_arguments(cx, flavor)?;
     let before = cx.diags.errors();
-    if arguments.specs.len() != cx.shape.inputs {
-        let (needed, given) = (cx.shape.inputs, arguments.specs.len());
+    let (needed, given) = (cx.shape.inputs, arguments.specs.len());
+    if given < needed {
         let message = format!("{} needs {needed} arguments, one for each input, not {given}", flavor.class);
         cx.error(cx.span, message)
             .help("write an input specification such as `pattern 1.0.0.1 1024-65535 - - 0 1`");
     }
-    let mut specs = vec![];
+    let (mut specs, mut drops_replies) = (vec![], false);
     for (number, text) in arguments.specs.iter().enumerate() {
         match input::read(text, cx).and_then(|spec| flavor.check(text.span, spec)) {
-            Ok(spec) => specs.push(spec),
+            Ok(_) if number >= needed => {
+                let message = format!("nothing is wired to input {number} of `{}`", cx.name);
+                cx.diags.warning(text.span, message).help(format!(
+                    "wire it, as in `... -> [{number}]{}`, if packets are to come back by it",
+                    cx.name
+                ));
+            }
+            Ok(spec) => {
+                let outputs = cx.shape.outputs;
+                let unwired = |made: &Outputs| usize::from(made.reply) >= outputs;
+                if let Some(made) = spec.mapping_outputs().iter().find(|made| unwired(made)) {
+                    drops_replies = true;
+                    let message = format!(
+                        "replies leave `{}` by output {}, which is wired to nothing: they are dropped",
+                        cx.name, made.reply
+                    );
+                    cx.diags.warning(text.span, message).help(format!(
+                        "wire it, as in `{}[{}] -> ...`; if no replies come, `Discard` will do",
+                        cx.name, made.reply
+                    ));
+                }
+                specs.push(spec);
+            }
             Err((span, message)) => {
                 cx.error(span, format!("input spec {number}: {message}"));
             }
@@ -146,6 +169,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
         flavor,
         dst_anno: arguments.dst_anno,
         reply_anno: arguments.reply_anno,
+        drops_replies,
         passes: specs.iter().map(Spec::passes_to).collect(),
     };
     let settings = Settings { capacity: limit.unwrap_or(DEFAULT_CAPACITY), ..arguments.settings };
@@ -275,8 +299,13 @@ impl Rewriter {
         let source = map.add("handler", value);
         let text = Spanned::verbatim(value, map.whole(source));
         let home = self.mappings.with(|mappings| mappings.settings.owner_worker.clone()).flatten();
-        let reader =
-            SpecReader { names: &NoNames, outputs: self.outputs, worker: self.worker, owner_worker: home };
+        let reader = SpecReader {
+            names: &NoNames,
+            outputs: self.outputs,
+            allows_no_way_back: false,
+            worker: self.worker,
+            owner_worker: home,
+        };
         let spec = input::read_plain(&text, &reader)
             .and_then(|spec| {
                 spec.ok_or((text.span, "names of patterns and elements cannot be given here".into()))

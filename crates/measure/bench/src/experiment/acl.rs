@@ -18,24 +18,26 @@ const LATENCY_RATE: f64 = 1e5;
 /// Frame size of the latency measurement, in bytes with FCS: a TCP frame of 64 bytes has no room for a stamp.
 const LATENCY_SIZE: u16 = 128;
 
-/// Writes the files of the chain with this many generated rules.
-fn laid_out(lab: &Lab, rules: usize) -> Result<PathBuf, BenchError> {
-    let workload = workload::find("isp-file").ok_or_else(|| failed("there is no workload `isp-file`"))?;
+/// Writes the files of a workload with this many generated rules.
+fn laid_out(lab: &Lab, workload: &str, rules: usize) -> Result<PathBuf, BenchError> {
+    let named = workload::find(workload);
+    let workload = named.ok_or_else(|| failed(format!("there is no workload `{workload}`")))?;
     let folder = lab.folder().join(format!("rules-{rules}"));
     let stage = Stage::new(&folder, Some(isp::generated(rules)))?;
     // A flow for each rule, as far as the NAPT has ports.
     stage.lay_out(workload, PortKind::Memory, FLOWS.max(rules as u64).min(MOST_FLOWS))
 }
 
-/// Measures firewall, router and NAPT with each number of rules: throughput in every execution mode, and
-/// latency at a low rate.
+/// Measures firewall, router and NAPT with each number of rules: throughput in every execution mode, one way
+/// and out and back, and latency at a low rate.
 ///
 /// # Errors
 /// When the files of the chains cannot be written.
 pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
-    let mut chains = vec![];
+    let (mut chains, mut with_replies) = (vec![], vec![]);
     for count in counts {
-        chains.push((*count, laid_out(lab, *count)?));
+        chains.push((*count, laid_out(lab, "isp-file", *count)?));
+        with_replies.push((*count, laid_out(lab, "isp-file-replies", *count)?));
     }
     let shapes = || chains.iter().flat_map(|chain| Shape::ALL.map(|shape| (chain, shape)));
     let cases = shapes().map(|((count, path), shape)| {
@@ -61,6 +63,29 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
         rates.expect(fused, &told, |cached, modular| cached > modular);
     }
 
+    let cases = with_replies.iter().flat_map(|(count, path)| {
+        Shape::ALL.map(|shape| {
+            Case::point(shape.name(), *count as f64, move |lab| {
+                trial::saturation(lab, path, &lab.run_options(shape, Some(64)))
+            })
+        })
+    });
+    let sheet = lab.sheet(
+        "acl-replies",
+        "An ISP's chain out and back over the number of rules",
+        &format!(
+            "{about} The Internet and the ISP's own servers answer every packet; a packet and its answer count \
+             once."
+        ),
+        (Axis::log("rules", ""), Axis::linear("throughput", "Mpps")),
+    );
+    let mut replies = lab.saturate(sheet, cases);
+    if let Some(many) = ends.1 {
+        let at = |shape: Shape| replies.at(shape.name(), many as f64);
+        let told = format!("{many} rules with replies carry more when synthesized (Mpps)");
+        replies.expect((at(Shape::Cached), at(Shape::Modular)), &told, |cached, modular| cached > modular);
+    }
+
     let cases = shapes().filter(|(_, shape)| *shape != Shape::Fused).map(|((count, path), shape)| {
         Case::new(format!("{}, {count}", shape.name()), move |lab| {
             let run = lab.run_options(shape, Some(LATENCY_SIZE));
@@ -77,5 +102,5 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
     );
     let mut latencies = lab.sweep(sheet, cases);
     latencies.add_note(trial::open_loop(trial::latency_s(lab, LATENCY_RATE)));
-    Ok(vec![rates, latencies])
+    Ok(vec![rates, replies, latencies])
 }

@@ -2,7 +2,9 @@
 //!
 //! The rules are generated in the manner of ClassBench's `acl1`, the same on every machine, or are read from
 //! a file in ClassBench's format. All rules allow packets; the firewall drops packets that match no rule. The
-//! header of each flow is one that its rule decides about, so that flows match all rules in turn.
+//! header of each flow is one that its rule decides about, so that flows match all rules in turn. With
+//! replies, what left by the NAPT is answered, and so is what the router sends to the ISP's own servers
+//! (160.0.0.0/3; in the paper 204.152.0.0/16, for which few of generated rules have an address).
 
 use super::layout::{Layout, example};
 use crate::BenchError;
@@ -65,20 +67,50 @@ pub(super) fn with_ports(filters: &[Filter]) -> impl Iterator<Item = Filter> + '
     })
 }
 
+/// The directions in which packets go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Directions {
+    /// From the customers to the Internet.
+    Out,
+    /// The same, and to the ISP's own servers; both answer, and the answers go back to the customers.
+    OutAndBack,
+}
+
 /// The chain.
-pub(super) fn layout(filters: &[Filter], load: Load, flows: u64) -> Layout {
+pub(super) fn layout(filters: &[Filter], load: Load, directions: Directions, flows: u64) -> Layout {
     let rules = configuration(filters, |_| "allow");
     let room = match load {
         Load::New => format!(", MAPPING_CAPACITY {}, TCP_GUARANTEE 0, UDP_GUARANTEE 0", (flows / 4).max(1)),
         Load::Established | Load::Zipf => String::new(),
     };
+    let (files, links): (&[(&str, &str)], &[&str]) = match directions {
+        Directions::Out => (
+            &[
+                ("firewall", example!("bench/isp-firewall.click")),
+                ("router", example!("bench/isp-router.click")),
+                ("nat", example!("bench/isp-nat.click")),
+            ],
+            &["IN -> [0]firewall[1] -> [0]router[1] -> [0]nat[1] -> OUT"],
+        ),
+        Directions::OutAndBack => (
+            &[
+                ("firewall", example!("bench/isp-firewall-replies.click")),
+                ("router", example!("bench/isp-router-replies.click")),
+                ("nat", example!("bench/isp-nat-replies.click")),
+                ("internet", example!("bench/isp-mirror.click")),
+                ("servers", example!("bench/isp-mirror.click")),
+            ],
+            &[
+                "IN -> [0]firewall[1] <-> [0]router[1] <-> [0]nat[1] <-> [0]internet",
+                "router[2] <-> [0]servers",
+                "firewall[0] -> OUT",
+            ],
+        ),
+    };
+    let text = |file: &str| file.replace("$RULES", &rules).replace("$ROOM", &room);
     Layout {
         programs: vec![],
-        nfs: vec![
-            ("firewall".into(), example!("bench/isp-firewall.click").replace("$RULES", &rules)),
-            ("router".into(), example!("bench/isp-router.click").into()),
-            ("nat".into(), example!("bench/isp-nat.click").replace("$ROOM", &room)),
-        ],
-        links: vec!["IN -> [0]firewall[1] -> [0]router[1] -> [0]nat[1] -> OUT".into()],
+        nfs: files.iter().map(|(name, file)| (name.to_string(), text(file))).collect(),
+        links: links.iter().map(ToString::to_string).collect(),
     }
 }

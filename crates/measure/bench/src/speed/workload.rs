@@ -3,7 +3,7 @@
 //! The files are in `examples/bench/` and built in. Traffic is 64-byte UDP from 10.0.0.0/16 to 198.18.0.0/15.
 //! Every workload lets it pass, except those that measure drops; [`super::report`] notes drops.
 
-use super::isp::{self, Load};
+use super::isp::{self, Directions, Load};
 pub use super::layout::Layout;
 use super::layout::example;
 use crate::BenchError;
@@ -43,7 +43,7 @@ enum WorkloadSource {
     /// The chain of the SNF paper's figure 5, and the destination port of its packets.
     Chain(&'static str),
     /// An ISP's chain with this number of rules, or those of a file.
-    Isp(Option<usize>, Load),
+    Isp(Option<usize>, Load, Directions),
     /// A number of NFs in a row, each in a process of its own, that read and write the first bytes of each
     /// packet.
     Relays(u32, Relay),
@@ -89,7 +89,11 @@ const fn relays(name: &'static str, about: &'static str, count: u32, relay: Rela
 }
 
 const fn isp(name: &'static str, about: &'static str, rules: Option<usize>, load: Load) -> Workload {
-    Workload::of(name, about, WorkloadSource::Isp(rules, load))
+    Workload::of(name, about, WorkloadSource::Isp(rules, load, Directions::Out))
+}
+
+const fn isp_replies(name: &'static str, about: &'static str, rules: Option<usize>) -> Workload {
+    Workload::of(name, about, WorkloadSource::Isp(rules, Load::Established, Directions::OutAndBack))
 }
 
 const ROUTER: &str = example!("bench/router.click");
@@ -148,6 +152,10 @@ static WORKLOADS: &[Workload] = &[
     isp("isp-file", "the same with the rules of --acl FILE", None, Load::Established),
     isp("isp-file-zipf", "the same, a few heavy flows and many light ones", None, Load::Zipf),
     isp("isp-file-new", "the same, each packet of a flow unknown to the NAPT", None, Load::New),
+    isp_replies("isp-251-replies", "251 rules, out and back: Internet and servers answer", Some(251)),
+    isp_replies("isp-713-replies", "the same with 713 rules", Some(713)),
+    isp_replies("isp-8550-replies", "the same with 8,550 rules", Some(8_550)),
+    isp_replies("isp-file-replies", "the same with the rules of --acl FILE", None),
     relays("process-1", "1 NF in a process", 1, Relay::Together),
     relays("process-2", "2 NFs in processes, one trust group", 2, Relay::Together),
     relays("process-3", "3 NFs in processes, one trust group", 3, Relay::Together),
@@ -200,15 +208,15 @@ impl Workload {
     /// missing.
     pub fn rules(&self, given: Option<&[Filter]>) -> Option<Vec<Filter>> {
         match self.source {
-            WorkloadSource::Isp(Some(count), _) => Some(isp::generated(count)),
-            WorkloadSource::Isp(None, _) => given.map(<[Filter]>::to_vec),
+            WorkloadSource::Isp(Some(count), ..) => Some(isp::generated(count)),
+            WorkloadSource::Isp(None, ..) => given.map(<[Filter]>::to_vec),
             _ => None,
         }
     }
 
     /// Whether the workload needs a user's rules.
     pub fn needs_rules(&self) -> bool {
-        matches!(self.source, WorkloadSource::Isp(None, _))
+        matches!(self.source, WorkloadSource::Isp(None, ..))
     }
 
     /// The number of flows that the workload gets if `asked` are requested.
@@ -219,7 +227,7 @@ impl Workload {
     /// The number of frames that represent its traffic.
     pub fn frames(&self, flows: u64) -> u64 {
         match self.source {
-            WorkloadSource::Isp(_, Load::Zipf) => flows.max(RANDOM_FRAMES),
+            WorkloadSource::Isp(_, Load::Zipf, _) => flows.max(RANDOM_FRAMES),
             _ => flows,
         }
     }
@@ -241,7 +249,7 @@ impl Workload {
             WorkloadSource::Queued(class, count) => queued_in_a_row(class, count),
             WorkloadSource::BothWays(class, count) => one(out_and_back(class, count)),
             WorkloadSource::Relays(count, relay) => in_a_row(count, relay),
-            WorkloadSource::Isp(_, load) => isp::layout(rules, load, flows),
+            WorkloadSource::Isp(_, load, directions) => isp::layout(rules, load, directions, flows),
             WorkloadSource::Chain(_) => Layout {
                 programs: vec![],
                 nfs: [
@@ -280,7 +288,7 @@ impl Workload {
         match self.source {
             WorkloadSource::FullTable(_) => "full-table".into(),
             WorkloadSource::Chain(port) => format!("one-address-port-{port}"),
-            WorkloadSource::Isp(_, load) => {
+            WorkloadSource::Isp(_, load, _) => {
                 let rules = rules.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
                 format!("{rules}-{}", load.order().to_string().replace([':', '.'], "-"))
             }
@@ -294,7 +302,7 @@ impl Workload {
     /// None that a user could cause.
     pub fn traffic(&self, flows: u64, rules: Option<&Path>) -> Result<TrafficSpec, BenchError> {
         let spec = TrafficSpec { size: SizeMix::fixed(64), flows, ..TrafficSpec::default() };
-        if let WorkloadSource::Isp(_, load) = self.source {
+        if let WorkloadSource::Isp(_, load, _) = self.source {
             let acl = AclTraffic { rules: rules.map(Path::to_owned), ..AclTraffic::default() };
             return Ok(TrafficSpec { acl, order: load.order(), protocols: ProtocolMix::UDP_ONLY, ..spec });
         }

@@ -116,6 +116,10 @@ pub fn acl(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
                  713 rules and of 10 with 8,550. FastClick's classifiers are trees; the modular mode here has a compiled one, \
                  too."
             ),
+            "snf-acl-replies" => format!(
+                "The paper ({PLACE}) sends inbound, outbound and intra-ISP traffic through the chain at once, and \
+                 does not say how it is mixed."
+            ),
             _ => format!(
                 "The paper ({PLACE}, 5 Gbit/s, with the way between two servers): below 100 µs with 251 rules, and medians \
                  below 500 µs with more."

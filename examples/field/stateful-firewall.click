@@ -1,0 +1,90 @@
+// A firewall with state: flows begin inside, and only their answers come in. Its rewriters keep all addresses, and
+// remember who spoke to whom. SSH to one server is let in.
+
+define($IP0 10.1.0.1, $NET0 10.1.0.0/24, $MAC0 02:00:00:01:00:00, $INSIDE 10.0.0.0/8, $BACK 10.1.0.2,
+       $IP1 192.0.2.1, $NET1 192.0.2.0/24, $MAC1 02:00:00:01:00:01, $GATEWAY 192.0.2.2, $MTU 1500, $SERVER 10.1.0.22);
+
+// Interface 0.
+c0 :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
+out0 :: Queue(1000) -> ToDevice(0);
+arpq0 :: ARPQuerier($IP0, $MAC0) -> out0;
+FromDevice(0) -> c0;
+c0[0] -> ARPResponder($IP0 $MAC0) -> out0;
+c0[1] -> [1]arpq0;
+c0[3] -> Discard;
+
+// Interface 1.
+c1 :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
+out1 :: Queue(1000) -> ToDevice(1);
+arpq1 :: ARPQuerier($IP1, $MAC1) -> out1;
+FromDevice(1) -> c1;
+c1[0] -> ARPResponder($IP1 $MAC1) -> out1;
+c1[1] -> [1]arpq1;
+c1[3] -> Discard;
+
+rt :: StaticIPLookup($IP0/32 0, $IP1/32 0, 255.255.255.255/32 0,
+                     $NET0 1, $INSIDE $BACK 1, $NET1 2, 0.0.0.0/0 $GATEWAY 2);
+flows :: IPRewriter(keep 0 1, drop, keep 1 0);
+pings :: ICMPPingRewriter(keep 0 1, drop);
+errors :: ICMPRewriter(flows pings);
+
+// From inside.
+c0[2]
+    -> Strip(14)
+    -> check0 :: CheckIPHeader(INTERFACES $IP0/24 $IP1/24)
+    -> out :: IPClassifier(dst host $IP0 or dst host $IP1, tcp or udp, icmp type echo, -);
+check0[1] -> Discard;
+out[0] -> rt;
+out[1] -> [0]flows;
+out[2] -> [0]pings;
+out[3] -> refused0 :: Counter -> Discard;
+
+// From outside.
+c1[2]
+    -> Strip(14)
+    -> check1 :: CheckIPHeader(INTERFACES $IP0/24 $IP1/24)
+    -> in :: IPClassifier(dst host $IP1 and icmp type echo, dst host $SERVER and dst tcp port 22, tcp or udp,
+                          icmp type echo-reply, icmp type unreachable or icmp type timeexceeded, -);
+check1[1] -> Discard;
+in[0] -> rt;
+in[1] -> [2]flows;
+in[2] -> [1]flows;
+in[3] -> [1]pings;
+in[4] -> errors -> rt;
+in[5] -> refused1 :: Counter -> Discard;
+
+flows[0] -> rt;
+flows[1] -> rt;
+pings[0] -> rt;
+pings[1] -> rt;
+
+// For this machine: it answers pings.
+rt[0] -> local :: IPClassifier(icmp type echo, -) -> ICMPPingResponder -> rt;
+local[1] -> Discard;
+
+rt[1] -> to0 :: Null;
+rt[2] -> to1 :: Null;
+
+// Forwarding to interface 0.
+to0
+    -> DropBroadcasts
+    -> options0 :: IPGWOptions($IP0)
+    -> FixIPSrc($IP0)
+    -> ttl0 :: DecIPTTL
+    -> fragment0 :: IPFragmenter($MTU)
+    -> [0]arpq0;
+options0[1] -> ICMPError($IP0, parameterproblem) -> rt;
+ttl0[1] -> ICMPError($IP0, timeexceeded) -> rt;
+fragment0[1] -> ICMPError($IP0, unreachable, needfrag) -> rt;
+
+// Forwarding to interface 1.
+to1
+    -> DropBroadcasts
+    -> options1 :: IPGWOptions($IP1)
+    -> FixIPSrc($IP1)
+    -> ttl1 :: DecIPTTL
+    -> fragment1 :: IPFragmenter($MTU)
+    -> [0]arpq1;
+options1[1] -> ICMPError($IP1, parameterproblem) -> rt;
+ttl1[1] -> ICMPError($IP1, timeexceeded) -> rt;
+fragment1[1] -> ICMPError($IP1, unreachable, needfrag) -> rt;
