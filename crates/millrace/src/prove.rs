@@ -52,6 +52,8 @@ struct Shown {
     /// Next packets of flows that ran by their flow's entry, and the templates of these entries.
     packets_by_entry: [usize; 2],
     seconds: f64,
+    /// The classes of the elements that took longest.
+    hardest: Vec<Hard>,
     limit_seconds: u64,
     limit_classes: usize,
     /// A packet for which they differ.
@@ -184,11 +186,39 @@ fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown
         classes_without_packets: proof.tried.missed,
         packets_by_entry: proof.tried.by_entry,
         seconds: proof.time.as_secs_f64(),
+        hardest: hardest(of, proof),
         limit_seconds: limits.time.as_secs(),
         limit_classes: limits.classes,
         counterexample: proof.differs.as_ref().map(|found| counterexample(of, found)),
         fast_path: None,
     }
+}
+
+/// A class, and the time that it took.
+#[derive(Debug, Serialize)]
+struct Hard {
+    class: usize,
+    enters: String,
+    seconds_compared: f64,
+    seconds_run: f64,
+}
+
+/// The most classes that are shown with their times, and the least time of one.
+const MOST_HARD: usize = 3;
+const HARD: Duration = Duration::from_millis(100);
+
+fn hardest(of: &prove::FusedSubgraph<'_>, proof: &Proof) -> Vec<Hard> {
+    let hard = proof.costs.iter().filter(|cost| cost.compared + cost.run >= HARD);
+    let shown = hard.take(MOST_HARD).map(|cost| {
+        let (part, input) = of.entries[cost.entry];
+        Hard {
+            class: cost.class + 1,
+            enters: format!("[{input}]{}", of.parts[part].name),
+            seconds_compared: cost.compared.as_secs_f64(),
+            seconds_run: cost.run.as_secs_f64(),
+        }
+    });
+    shown.collect()
 }
 
 /// The most lines about undecided pairs.
@@ -238,6 +268,13 @@ fn listed_one(title: &str, shown: &Shown) -> String {
         shown.limit_seconds,
         shown.limit_classes,
     );
+    let hard = shown.hardest.iter().map(|hard| {
+        let Hard { class, enters, seconds_compared, seconds_run } = hard;
+        format!(
+            "class {class} from {enters}: {seconds_compared:.1} s to compare, {seconds_run:.1} s for packets"
+        )
+    });
+    out += &text::titled("  hardest", 11, &hard.collect::<Vec<_>>());
     if let Some(found) = &shown.counterexample {
         return out + found;
     }

@@ -342,7 +342,9 @@ impl Verifier<'_> {
                     let is_there = |(at, count): (u16, u16)| {
                         u32::from(at) + u32::from(count) <= u32::from(decl.record_bytes)
                     };
-                    usize::from(delta.key) < words && places.all(is_there)
+                    let [(at, count), (to, others)] = delta.places();
+                    let is_apart = at.saturating_add(count) <= to || to.saturating_add(others) <= at;
+                    is_apart && usize::from(delta.key) < words && places.all(is_there)
                 };
                 if !decl.deltas.iter().all(is_inside) {
                     return Err(VerifyError::Width(

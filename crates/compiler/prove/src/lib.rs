@@ -83,6 +83,19 @@ pub struct Tried {
     pub empty: usize,
 }
 
+/// The time that a class of the elements took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClassCost {
+    /// Its number.
+    pub class: usize,
+    /// The number of its entry.
+    pub entry: usize,
+    /// The time for comparing it with the program's classes.
+    pub compared: Duration,
+    /// The time for finding packets of it, and for running them.
+    pub run: Duration,
+}
+
 /// A packet for which the two differ.
 pub struct Counterexample {
     /// The entry.
@@ -115,6 +128,8 @@ pub struct Proof {
     pub tried: Tried,
     /// The time that the proof took.
     pub time: Duration,
+    /// What each class of the elements took of it, the hardest first.
+    pub costs: Vec<ClassCost>,
 }
 
 impl Proof {
@@ -226,7 +241,16 @@ pub fn prove(
         questions += blaster.gates.questions;
         clauses += blaster.gates.clauses();
     }
-    for class in elements.classes.iter().chain(&program.classes) {
+    let mut costs: Vec<ClassCost> = vec![];
+    for (number, class) in elements.classes.iter().enumerate() {
+        let start = Instant::now();
+        prover.class(&elements, class, limits.packets);
+        let compared = comparison.times.iter().find(|(of, _)| *of == number).map(|(_, time)| *time);
+        let (compared, run) = (compared.unwrap_or_default(), start.elapsed());
+        costs.push(ClassCost { class: number, entry: class.entry, compared, run });
+    }
+    costs.sort_by_key(|cost| std::cmp::Reverse(cost.compared + cost.run));
+    for class in &program.classes {
         prover.class(&elements, class, limits.packets);
     }
     prover.tried.by_entry = prover.runs.by_entry();
@@ -244,6 +268,7 @@ pub fn prove(
         clauses,
         tried: prover.tried,
         time: start.elapsed(),
+        costs,
     })
 }
 

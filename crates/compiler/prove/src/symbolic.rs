@@ -35,6 +35,8 @@ pub struct Comparison {
     pub pairs: Pairs,
     /// Entries whose classes cover all packets, according to the solver: of the elements, and of the program.
     pub covered: [usize; 2],
+    /// The time for comparing each class of the elements.
+    pub times: Vec<(usize, Duration)>,
     /// Classes whose outcomes or filters were not compared for lack of time, or not decided; and why.
     pub open: Vec<String>,
 }
@@ -82,6 +84,7 @@ pub fn compare(
         }
     }
     for (at, mine) in elements.iter().enumerate() {
+        let start = Instant::now();
         if blaster.gates.is_over() {
             let left = elements.len() - at;
             into.pairs.all += left * program.len();
@@ -134,6 +137,7 @@ pub fn compare(
                 }
             }
         }
+        into.times.push((mine.class, start.elapsed()));
     }
 }
 

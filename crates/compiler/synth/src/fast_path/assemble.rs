@@ -4,6 +4,7 @@ use super::packet_state::HeaderPosition;
 use super::walk::{Definition, Guard, Walk};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
+use std::collections::HashMap;
 
 /// The blocks of the fast path under construction.
 struct Writer<'a, 'p> {
@@ -15,6 +16,8 @@ struct Writer<'a, 'p> {
     shift: u32,
     here: BlockId,
     is_placed: Vec<bool>,
+    /// The last of the lookups that a value hangs on, where that was found.
+    last_lookups: HashMap<Value, Option<usize>>,
 }
 
 /// Leads all that comes to `start` through the fast path first. `None` where the path writes what has no place
@@ -27,7 +30,8 @@ pub(super) fn prepend(program: &mut Program, start: BlockId, walk: Walk<'_>) -> 
     program.entries.iter_mut().for_each(|entry| *entry = lead(*entry));
     program.blocks.push(Block { params: vec![], insts: vec![], term: Term::Jump(start, vec![]) });
     let is_placed = vec![false; walk.values.len()];
-    Writer { program, walk, start, shift, here: head, is_placed }.write()
+    let last_lookups = HashMap::new();
+    Writer { program, walk, start, shift, here: head, is_placed, last_lookups }.write()
 }
 
 impl Writer<'_, '_> {
@@ -73,13 +77,18 @@ impl Writer<'_, '_> {
     }
 
     /// The last of the lookups whose record a value hangs on.
-    fn last_lookup(&self, value: Value) -> Option<usize> {
-        match self.walk.definition(value)? {
+    fn last_lookup(&mut self, value: Value) -> Option<usize> {
+        if let Some(known) = self.last_lookups.get(&value) {
+            return *known;
+        }
+        let last = match self.walk.definition(value)? {
             Definition::Record(lookup) => Some(lookup),
             Definition::Inst(inst) => {
                 inst.operands().into_iter().filter_map(|operand| self.last_lookup(operand)).max()
             }
-        }
+        };
+        self.last_lookups.insert(value, last);
+        last
     }
 
     fn guard(&mut self, guard: Guard) {
@@ -110,16 +119,16 @@ impl Writer<'_, '_> {
             self.end(|then, els| Term::Need { base: Base::Data, bytes: need, then, els });
         }
         let guards = std::mem::take(&mut self.walk.guards);
-        let of = |guard: &Guard| match guard {
-            Guard::Room(_) => None,
-            Guard::Test(value, _) | Guard::NoneOf(value, _) => self.last_lookup(*value),
-        };
         // Tests of the packet alone, then each lookup with the tests of its record: so no table is asked that
         // would not be asked without a fast path.
         let mut of_packet = vec![];
         let mut of_record: Vec<Vec<Guard>> = vec![vec![]; self.walk.lookups.len()];
         for guard in guards {
-            match of(&guard) {
+            let last = match &guard {
+                Guard::Room(_) => None,
+                Guard::Test(value, _) | Guard::NoneOf(value, _) => self.last_lookup(*value),
+            };
+            match last {
                 None => of_packet.push(guard),
                 Some(lookup) => of_record[lookup].push(guard),
             }

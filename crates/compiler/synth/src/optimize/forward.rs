@@ -198,10 +198,17 @@ impl Forward<'_> {
         Touch::of(place, &self.anchors, &self.values, &self.state.facts)
     }
 
-    /// The content of a location: its known value, else a new value that stands for it.
+    /// The content of a location: its known value, else a new value that stands for it. A number, where that
+    /// is known here.
     pub(super) fn content(&mut self, place: ByteRange) -> Vn {
+        let number = self.content_anywhere(place);
+        self.values.settled(number, &self.state.facts)
+    }
+
+    /// The same, but a value that stands for the content on all paths.
+    pub(super) fn content_anywhere(&mut self, place: ByteRange) -> Vn {
         if let Some(number) = self.state.held(place, &mut self.values, &self.anchors) {
-            return self.values.settled(number, &self.state.facts);
+            return number;
         }
         let packet = self.anchors.is_packet(place.anchor);
         let version = self.state.versions[usize::from(!packet)];

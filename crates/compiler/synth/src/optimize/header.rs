@@ -116,8 +116,12 @@ impl Forward<'_> {
         let decl = &self.program.tables[usize::from(*table)];
         let Some(delta) = decl.deltas.iter().find(|delta| delta.at == at) else { return };
         let Some(&old) = key.get(usize::from(delta.key)) else { return };
+        // Here the content may be known as a number, which is congruent to itself and nothing else.
+        if self.values.number(number).is_some() || self.values.residues.contains_key(&number) {
+            return;
+        }
         let anchor = self.anchors.of(Point::Record(record));
-        let new = self.content(ByteRange { anchor, bit: i64::from(delta.to) * 8, width: 64 });
+        let new = self.content_anywhere(ByteRange { anchor, bit: i64::from(delta.to) * 8, width: 64 });
         let mut residue = Linear::default();
         // The number has the residue wherever it is, so that it must not rest on what holds here only.
         let none = super::value::Facts::default();

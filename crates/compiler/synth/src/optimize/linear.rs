@@ -28,6 +28,9 @@ fn of(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Linear {
 
 /// The residue that follows from a value's operands, if it is known.
 fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear> {
+    if let Expr::Const(number) = values.expr(value) {
+        return Some(Linear::number(number));
+    }
     if let Some(residue) = values.residues.get(&value) {
         return Some(residue.clone());
     }
@@ -35,7 +38,6 @@ fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear
     let mut add = |part: Vn, times: u64| sum.add(&of(values, part, facts, depth), times);
     let range = |value| values.range(value, facts);
     match values.expr(value) {
-        Expr::Const(number) => sum.add_number(number),
         Expr::Bin(BinOp::Add, a, b) => {
             if let Some(whole) = values.end_around(a, b) {
                 add(whole, 1);

@@ -116,7 +116,10 @@ impl Row {
         if MOST_PREFIXES - left <= FEW_PREFIXES {
             return self.take(versions, UnionTable::new(&copies, bytes));
         }
-        self.next = aside("unions", move || UnionTable::new(&copies, bytes)).map(|thread| (versions, thread));
+        match aside("unions", move || UnionTable::new(&copies, bytes)) {
+            Some(thread) => self.next = Some((versions, thread)),
+            None => self.failed = versions,
+        }
     }
 
     fn take(&mut self, versions: Versions, made: Result<UnionTable, TableError>) {

@@ -34,7 +34,8 @@ const FACTORS: [u64; 8] = {
 /// The averages of several totals.
 #[derive(Clone, Debug)]
 pub(super) struct Averages<const COUNT: usize> {
-    epoch: u64,
+    /// The epoch that is counted; `None` until the clock is known.
+    epoch: Option<u64>,
     averages: [Average; COUNT],
 }
 
@@ -60,14 +61,16 @@ impl Average {
 }
 
 impl<const COUNT: usize> Averages<COUNT> {
-    /// Of totals that are 0.
+    /// Of totals that are 0. What comes before the first tick is counted in the epoch that it ends.
     pub(super) fn new() -> Averages<COUNT> {
-        Averages { epoch: 0, averages: [Average::default(); COUNT] }
+        Averages { epoch: None, averages: [Average::default(); COUNT] }
     }
 
     /// The epochs that passed since the one that is counted.
     fn passed(&self, now_ns: u64) -> Option<u64> {
-        (now_ns >> EPOCH_SHIFT).checked_sub(self.epoch).filter(|epochs| *epochs > 0)
+        let now = now_ns >> EPOCH_SHIFT;
+        let epoch = self.epoch.unwrap_or_else(|| now.saturating_sub(1));
+        now.checked_sub(epoch).filter(|epochs| *epochs > 0)
     }
 
     /// Ends the epoch if another one has begun.
@@ -76,7 +79,7 @@ impl<const COUNT: usize> Averages<COUNT> {
         for (average, total) in self.averages.iter_mut().zip(totals) {
             *average = Average { mark: total, average: average.closed(total, passed - 1) };
         }
-        self.epoch += passed;
+        self.epoch = Some(now_ns >> EPOCH_SHIFT);
     }
 
     /// The scaled average per second of one of the totals at a time.

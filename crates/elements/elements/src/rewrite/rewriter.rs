@@ -142,6 +142,8 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
             }
             Ok(spec) => {
                 let outputs = cx.shape.outputs;
+                // A mapper that is declared behind it does not tell its outputs yet.
+                drops_replies |= matches!(spec, Spec::Mapper(..));
                 let unwired = |made: &Outputs| usize::from(made.reply) >= outputs;
                 if let Some(made) = spec.mapping_outputs().iter().find(|made| unwired(made)) {
                     drops_replies = true;

@@ -52,6 +52,22 @@ fn counter_rates_follow_the_traffic() {
 }
 
 #[test]
+fn counter_rates_count_what_comes_before_the_first_tick() {
+    let mut rig = Rig::new("Counter", "", 1, 1);
+    for round in 0..2 {
+        if round > 0 {
+            rig.advance(SECOND);
+            rig.write("reset_counts", "").unwrap();
+        }
+        rig.push(0, &vec![packet(0, 60); 16]);
+        rig.advance(2 * MS);
+        // A 16th of 16 packets in an epoch, of which one or two were idle.
+        let rate: f64 = rig.read("rate").parse().unwrap();
+        assert!((800.0..1_000.0).contains(&rate), "{rate}");
+    }
+}
+
+#[test]
 fn counter_calls_handlers_once_at_its_counts() {
     let mut rig = Rig::new("Counter", "COUNT_CALL 3 sw.switch 1, BYTE_COUNT_CALL 200 other.value a b", 1, 1);
     rig.push(0, &[packet(0, 60), packet(0, 60)]);

@@ -69,6 +69,18 @@ fn a_round_robin_mapper_spreads_flows() {
 }
 
 #[test]
+fn replies_of_a_mapper_are_dropped_without_a_way_back_wherever_it_is_declared() {
+    let nat = ("nat", "IPRewriter", "balance", 1, 1);
+    let balance = ("balance", "RoundRobinIPMapper", "- - 10.9.0.1 80 0 1", 0, 0);
+    for elements in [[nat, balance], [balance, nat]] {
+        let mut chain = Chain::new(&elements);
+        let (client, service) = (("198.51.100.7", 1000), ("203.0.113.9", 8080));
+        expect(&chain.push("nat", 0, &udp(client, service, b"")), 0, client, ("10.9.0.1", 80));
+        expect_drop(&chain.push("nat", 0, &udp(("10.9.0.1", 80), client, b"")), "no-such-output");
+    }
+}
+
+#[test]
 fn a_mapper_goes_on_where_a_pattern_has_no_port_left() {
     let mut chain = Chain::new(&[
         ("balance", "RoundRobinIPMapper", "1.0.0.1 9-9 - - 0 0, 1.0.0.2 1000-1003# - - 0 0", 0, 0),
