@@ -26,6 +26,7 @@ mod fuzz;
 mod key;
 mod linear;
 mod model;
+mod noted_cells;
 mod program;
 mod record;
 mod sum;

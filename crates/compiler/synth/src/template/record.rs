@@ -6,6 +6,7 @@ use super::fault;
 use super::frame::Frame;
 use super::key::Layout;
 use super::model::Template;
+use super::noted_cells::noted_cells;
 use super::sum::Sums;
 use super::tally::{self, Merging, Tally};
 use super::term::{CELL, Change, Changing, Is, Recorded, Refusal, TermSource, TermUse};
@@ -56,6 +57,8 @@ pub struct Recorder {
     code: Code,
     sums: Sums,
     values: Vec<TermUse>,
+    /// For each cell of the program, whether it only notes a time.
+    noted: Vec<bool>,
 }
 
 struct Walk<'a, 's, B: ?Sized> {
@@ -64,6 +67,7 @@ struct Walk<'a, 's, B: ?Sized> {
     sums: &'a mut Sums,
     frame: Frame<'a, B>,
     values: &'a mut [TermUse],
+    noted: &'a [bool],
     records: Vec<Record>,
     /// Changes of cells and records.
     effects: Vec<Inst>,
@@ -77,7 +81,8 @@ struct Walk<'a, 's, B: ?Sized> {
 impl Recorder {
     /// A recorder for a program.
     pub fn new(program: &Verified) -> Recorder {
-        Recorder { values: vec![TermUse::same(0); program.value_count()], ..Recorder::default() }
+        let values = vec![TermUse::same(0); program.value_count()];
+        Recorder { values, noted: noted_cells(program), ..Recorder::default() }
     }
 
     /// Records the path of a packet that entered by an input. Nothing is changed: neither the packet, nor
@@ -106,6 +111,7 @@ impl Recorder {
             sums: &mut self.sums,
             frame: Frame::new(packet, buffer, layout),
             values: &mut self.values,
+            noted: &self.noted,
             records: vec![],
             effects: vec![],
             tallies: vec![],
@@ -246,12 +252,20 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             Inst::Take(bytes) => self.frame.take(code, get(bytes)).map(nothing)?,
             Inst::CellLoad(cell) => {
                 // Templates read all that they read before they write.
+                if !self.noted.get(usize::from(cell)).is_some_and(|is_noted| *is_noted) {
+                    return Err(Refusal::Never("it hangs on a number that packets change"));
+                }
                 if self.effects.iter().any(|effect| written_cell(effect) == Some(cell)) {
                     return Err(Refusal::Never("it reads a cell that it has written"));
                 }
                 let number = self.state.cells.get(usize::from(cell)).copied().unwrap_or(0);
                 let is = Is::Changing(Changing { record: CELL, offset: cell, change: Change::Nothing });
                 TermUse { number, is, bits: 64 }
+            }
+            Inst::CellStore(cell, _)
+                if !self.noted.get(usize::from(cell)).is_some_and(|is_noted| *is_noted) =>
+            {
+                return Err(Refusal::Never("it hangs on a number that packets change"));
             }
             Inst::CellStore(cell, value) => {
                 let value = counting::into_cell(code, cell, get(value))?;
