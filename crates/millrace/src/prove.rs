@@ -294,7 +294,7 @@ fn counterexample(of: &prove::FusedSubgraph<'_>, found: &Counterexample) -> Stri
     let (part, input) = of.entries[found.entry];
     let three = &found.three;
     let (made, what) = match &three.by_entry {
-        Some(next) => (&next.made, "next pkt"),
+        Some(next) => (&next.packet, "next pkt"),
         None => (&found.compiled, "packet"),
     };
     let packet = &made.packet;

@@ -7,14 +7,14 @@
 //!   `symbolic`);
 //! - *by packets* of every class and at its boundaries, which run through the elements in the evaluator,
 //!   through the fused program in the evaluator, and through its machine code (`model`, `tables`, `run`). The
-//!   next packets of their flows run by the flow cache's entry, too (`entry`).
+//!   next packets of their flows run by the flow cache's entry, too (`flow_entry`).
 //!
 //! The reference is not the linked program but the elements' own programs, composed over the wires
 //! (`compose`).
 
 mod blast;
 mod compose;
-mod entry;
+mod flow_entry;
 mod gates;
 mod memory;
 mod model;

@@ -3,7 +3,7 @@
 //! same state.
 
 use crate::compose::Numbering;
-use crate::entry::{Ordered, Templates};
+use crate::flow_entry::{Ordered, Templates};
 use crate::subgraph::FusedSubgraph;
 use crate::tables::{Call, TestTables};
 use codegen::{CodegenError, Engine, Scratch};
@@ -78,7 +78,7 @@ pub struct Runs<'a> {
 /// The next packet of a flow that has an entry.
 pub struct ByEntry {
     /// The packet.
-    pub made: CreatedPacket,
+    pub packet: CreatedPacket,
     /// The elements, one after the other.
     pub elements: Observed,
     /// Its flow's entry, with what it counts merged.
@@ -185,7 +185,7 @@ impl<'a> Runs<'a> {
                     false,
                 );
                 if elements != entry {
-                    different = Some(ByEntry { made, elements, entry });
+                    different = Some(ByEntry { packet: made, elements, entry });
                     break;
                 }
             }

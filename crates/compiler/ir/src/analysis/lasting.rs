@@ -25,7 +25,7 @@ pub fn written(program: &Program) -> Vec<Written> {
     for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
         let Inst::RecStore(rec, offset, bytes, value) = *inst else { continue };
         let Some(table) = tables[rec.0 as usize] else { continue };
-        let how = form(&insts, Inst::RecLoad(rec, offset, bytes), value);
+        let how = change_of(&insts, Inst::RecLoad(rec, offset, bytes), value);
         let of_table = &mut written[usize::from(table)];
         match of_table.iter_mut().find(|(known, _)| *known == offset) {
             Some((_, known)) if *known == how => {}
@@ -37,7 +37,7 @@ pub fn written(program: &Program) -> Vec<Written> {
 }
 
 /// How a value changes the number that `old` reads.
-fn form(insts: &[Option<Inst>], old: Inst, value: Value) -> Lasting {
+fn change_of(insts: &[Option<Inst>], old: Inst, value: Value) -> Lasting {
     let of = |value: Value| insts[value.0 as usize];
     let is_old = |value: Value| of(value) == Some(old);
     let number = |value: Value| match of(value) {

@@ -5,9 +5,9 @@
 //! everywhere. Facts that hold on some paths only are in [`Facts`]; a simplification that uses them yields a
 //! number that is valid at that point only.
 
-use super::linear::Linear;
 use ir::BinOp;
 use ir::analysis::interval::{Interval, fill};
+use ir::analysis::ones_complement::Residue;
 use std::collections::HashMap;
 
 /// The number of a value.
@@ -57,7 +57,7 @@ pub struct Values {
     sets: HashMap<Vec<u64>, u32>,
     own: u32,
     /// What values are congruent to modulo 0xffff, beside what follows from their expressions.
-    pub(super) residues: HashMap<Vn, Linear>,
+    pub(super) residues: HashMap<Vn, Residue<Vn>>,
 }
 
 /// Facts about some values at one point of the program: intervals, by value number.

@@ -3,7 +3,7 @@
 //! A process has at most one. Without the feature `fuzzing` none can be planted, and a program has nothing of
 //! them.
 
-use super::record::Recording;
+use super::model::Template;
 use super::tally::Tally;
 use ir::eval::Exit;
 use ir::{Inst, Merge};
@@ -70,10 +70,10 @@ impl Fault {
 
 static PLANTED: AtomicU8 = AtomicU8::new(0);
 
-/// Puts the planted fault into what was recorded of a packet that may leave by that many outputs.
-pub(super) fn spoil(recording: &mut Recording, outputs: u16) {
+/// Puts the planted fault into what was recorded of a packet that may leave by that many outputs: the template,
+/// the flow's numbers and its records.
+pub(super) fn spoil(template: &mut Template, numbers: &mut [u64], lines: &mut Vec<u64>, outputs: u16) {
     let Some(fault) = Fault::ALL.into_iter().find(|fault| fault.is_planted()) else { return };
-    let Recording { template, numbers, lines, .. } = recording;
     match fault {
         Fault::ForgottenExpiry => {
             template.lines.clear();

@@ -142,7 +142,7 @@ impl Recorder {
         }
         let Walk { code, frame, saved, records, tallies, merges, .. } = walk;
         let saved = Saved { decisions: code.decided, ..saved };
-        let (mut template, numbers) = code.finish(frame.need, frame.room, effects, &tallies, exit);
+        let (mut template, mut numbers) = code.finish(frame.need, frame.room, effects, &tallies, exit);
         // A record that several elements use is one of the entry's.
         let mut lines: Vec<u64> = vec![];
         let mut line_of = vec![None; records.len()];
@@ -169,9 +169,8 @@ impl Recorder {
         if template.entry_bytes() > super::cache_entry::MOST_BYTES {
             return Err(Refusal::Never("it has too many numbers"));
         }
-        let mut recording = Recording { template, numbers, lines, saved };
-        fault::spoil(&mut recording, program.outputs);
-        Ok(recording)
+        fault::spoil(&mut template, &mut numbers, &mut lines, program.outputs);
+        Ok(Recording { template, numbers, lines, saved })
     }
 }
 

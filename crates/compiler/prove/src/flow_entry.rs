@@ -22,8 +22,8 @@ use synth::template::{Layout, Recorder, Recording, Template, program};
 const CHANGED: usize = 2;
 
 /// A flow with an entry, and the program of its template.
-pub struct Entry<'t> {
-    pub front: &'t Verified,
+pub struct FlowEntry<'t> {
+    pub cache_program: &'t Verified,
     pub recording: Recording,
     /// The tables with the flow's records.
     pub tables: TestTables,
@@ -64,7 +64,7 @@ impl Templates {
         made: &CreatedPacket,
         tables: TestTables,
         order: &[usize],
-    ) -> Result<Option<Entry<'_>>, String> {
+    ) -> Result<Option<FlowEntry<'_>>, String> {
         let (packet, buffer) = (&made.packet, made.buffer.as_slice());
         let Some(layout) = Layout::of(packet, buffer) else { return Ok(None) };
         let Some(key) = layout.read(packet, buffer, entry) else { return Ok(None) };
@@ -82,24 +82,24 @@ impl Templates {
             layouts[entry] = Some(layout);
             let templates = [(entry, recording.template.clone())];
             let bytes = recording.template.entry_bytes();
-            let front = program(whole, &layouts, &templates, bytes, 0).map_err(|error| error.to_string())?;
-            let front = synth::optimize::optimize(&front).map_err(|error| error.to_string())?;
-            self.known.insert(which.clone(), (front, 0));
+            let plain = program(whole, &layouts, &templates, bytes, 0).map_err(|error| error.to_string())?;
+            let optimized = synth::optimize::optimize(&plain).map_err(|error| error.to_string())?;
+            self.known.insert(which.clone(), (optimized, 0));
         }
-        let Some((front, met)) = self.known.get_mut(&which) else { return Ok(None) };
+        let Some((cache_program, met)) = self.known.get_mut(&which) else { return Ok(None) };
         *met += 1;
         let is_new = *met <= CHANGED;
-        Ok(Some(Entry { front, recording, tables, key: key.into(), is_new, layout }))
+        Ok(Some(FlowEntry { cache_program, recording, tables, key: key.into(), is_new, layout }))
     }
 }
 
-impl Entry<'_> {
+impl FlowEntry<'_> {
     /// Runs a packet of the flow. `None` if it is to take the whole program; `Err` if it was changed
     /// nevertheless, or an invariant was broken.
     pub fn take(&self, entry: usize, made: &CreatedPacket, order: &[usize]) -> Result<Option<Taken>, String> {
         let (mut packet, mut buffer, mut cells) = (made.packet, made.buffer.clone(), made.cells.clone());
         let Recording { template, numbers, lines, .. } = &self.recording;
-        let mut flows = TestTables::new(&self.front.tables);
+        let mut flows = TestTables::new(&self.cache_program.tables);
         let flow = &mut flows.0[0];
         let zeros = (0..template.entry_bytes() as u16).map(|at| (at, 0));
         let at = flow.record(zeros.collect::<Vec<_>>());
@@ -109,7 +109,7 @@ impl Entry<'_> {
         }
         flow.by_key.insert(self.key.clone(), at);
         let mut state = EvalState { cells: &mut cells, tables: &mut flows, now_ns: made.now_ns };
-        let exit = ir::eval::run(self.front, entry, &mut packet, buffer.as_mut_slice(), &mut state)
+        let exit = ir::eval::run(self.cache_program, entry, &mut packet, buffer.as_mut_slice(), &mut state)
             .map_err(|error| error.to_string())?;
         if let Exit::Slow(_) = exit {
             let parts = |of: &Packet| {
