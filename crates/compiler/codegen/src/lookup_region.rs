@@ -116,11 +116,6 @@ pub fn has_walkable_tables(program: &Program) -> bool {
     program.tables.iter().any(|table| table.matching == Matching::Prefixes4)
 }
 
-/// Whether machine code is cut at a block's end. With `walked`, lookups by prefix are part of the region.
-pub fn is_barrier(program: &Program, walked: bool, term: &Term) -> bool {
-    program.is_barrier(term, walked)
-}
-
 /// Cuts a verified program; with `walked`, not at lookups by prefix.
 pub fn plan(program: &Program, walked: bool) -> RegionPlan {
     let order = program.topological_order();
@@ -136,7 +131,7 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
     for &block in &order {
         let term = &program.block(block).term;
         let Term::Lookup { table, key, args, rec, hit, miss } = term else { continue };
-        if is_barrier(program, walked, term) {
+        if program.is_barrier(term, walked) {
             sites.push(Site {
                 block,
                 table: usize::from(*table),
@@ -187,7 +182,7 @@ fn reached(program: &Program, walked: bool, order: &[BlockId], head: BlockId) ->
     let mut todo = vec![head];
     while let Some(block) = todo.pop() {
         let term = &program.block(block).term;
-        if !is_barrier(program, walked, term) {
+        if !program.is_barrier(term, walked) {
             todo.extend(term.successors().into_iter().filter(|to| inside.insert(*to)));
         }
     }
@@ -213,7 +208,7 @@ fn find_lists(
                 dynamic = true;
                 None
             }
-            term if is_barrier(program, walked, term) => {
+            term if program.is_barrier(term, walked) => {
                 sites.iter().position(|site| site.block == block).map(|at| layout.site(at))
             }
             _ => None,

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "implements a table for the evaluator")]
 
 use crate::eval::{Buffer, EvalState, run};
+use crate::program::RecordDelta;
 use crate::table::{Created, Table, Tables};
 use crate::{BlockId, Builder, Program, text, verify};
 use packet::anno::ANNO_BYTES;
@@ -27,6 +28,14 @@ impl Records {
     pub fn push(&mut self, record: Vec<u8>) -> usize {
         self.0.push(record);
         self.0.len() - 1
+    }
+
+    /// Sets what a record has of checksums, for the key that leads to it.
+    pub fn keep_deltas(&mut self, record: u64, key: &[u64], deltas: &[RecordDelta]) {
+        for delta in deltas {
+            let number = delta.number(key[usize::from(delta.key)], self.load(record, delta.to, 8));
+            self.store(record, delta.at, 2, number.into());
+        }
     }
 
     fn index(record: u64) -> usize {

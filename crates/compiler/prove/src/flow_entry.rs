@@ -132,8 +132,7 @@ impl FlowEntry<'_> {
             let part = flows.0[0].record_load(handle, merging.tally.0, merging.tally.1);
             let target = &mut tables.0[table];
             let record = target.handle(record);
-            let own = target.record_load(record, merging.offset, merging.bytes);
-            target.record_store(record, merging.offset, merging.bytes, merging.how.of(own, part));
+            merging.merge(part, target, record);
         }
         Ok(Some(Taken { exit, packet, buffer, cells, tables }))
     }

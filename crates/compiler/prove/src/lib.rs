@@ -245,8 +245,8 @@ pub fn prove(
     for (number, class) in elements.classes.iter().enumerate() {
         let start = Instant::now();
         prover.class(&elements, class, limits.packets);
-        let compared = comparison.times.iter().find(|(of, _)| *of == number).map(|(_, time)| *time);
-        let (compared, run) = (compared.unwrap_or_default(), start.elapsed());
+        let compared = comparison.times.get(&number).copied().unwrap_or_default();
+        let run = start.elapsed();
         costs.push(ClassCost { class: number, entry: class.entry, compared, run });
     }
     costs.sort_by_key(|cost| std::cmp::Reverse(cost.compared + cost.run));

@@ -7,6 +7,7 @@
 use crate::blast::Blaster;
 use crate::gates::{Answer, Bit};
 use crate::outcome::{Outcome, differences, outcome};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use synth::classes::Classes;
 
@@ -36,7 +37,7 @@ pub struct Comparison {
     /// Entries whose classes cover all packets, according to the solver: of the elements, and of the program.
     pub covered: [usize; 2],
     /// The time for comparing each class of the elements.
-    pub times: Vec<(usize, Duration)>,
+    pub times: BTreeMap<usize, Duration>,
     /// Classes whose outcomes or filters were not compared for lack of time, or not decided; and why.
     pub open: Vec<String>,
 }
@@ -137,7 +138,7 @@ pub fn compare(
                 }
             }
         }
-        into.times.push((mine.class, start.elapsed()));
+        into.times.insert(mine.class, start.elapsed());
     }
 }
 

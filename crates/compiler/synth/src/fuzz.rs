@@ -56,11 +56,7 @@ impl Noting {
         let byte = |byte| if byte < LAST_NS { (at * 7 + byte * 3) as u8 } else { 0 };
         let bytes = (0..self.decl.record_bytes).map(byte);
         let at = self.records.push(bytes.collect());
-        for delta in &self.decl.deltas {
-            let words = self.records.load(Records::handle(at), delta.to, 8);
-            let number = delta.number(key[usize::from(delta.key)], words);
-            self.records.store(Records::handle(at), delta.at, 2, number.into());
-        }
+        self.records.keep_deltas(Records::handle(at), key, &self.decl.deltas);
         self.by_key.insert(key.to_vec(), at);
         Records::handle(at)
     }

@@ -1,6 +1,6 @@
 //! The fields of the descriptor that a region reads before it processes a packet.
 
-use crate::lookup_region::{LookupRegion, RegionPlan, is_barrier};
+use crate::lookup_region::{LookupRegion, RegionPlan};
 use ir::program::{Block, Inst, Program, Term};
 use packet::field::Base;
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ impl Touched {
         for &id in region.blocks.iter().rev() {
             let block = program.block(id);
             let mut want = [false; 4];
-            if !is_barrier(program, plan.walked, &block.term) {
+            if !program.is_barrier(&block.term, plan.walked) {
                 for next in block.term.successors() {
                     let behind = wanted.get(next.index()).copied().unwrap_or_default();
                     want = [0, 1, 2, 3].map(|base| want[base] || behind[base]);

@@ -1,7 +1,7 @@
 //! The facts about a packet at each point of a region, with which machine code omits repeated tests.
 
 use super::bounds::Bounds;
-use crate::lookup_region::{LookupRegion, RegionPlan, is_barrier};
+use crate::lookup_region::{LookupRegion, RegionPlan};
 use ir::analysis::extent::Extent;
 use ir::program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
@@ -51,7 +51,7 @@ pub(super) fn at_blocks(
         let block = program.block(id);
         let mut known = at.get(&id).copied().unwrap_or_default();
         block.insts.iter().for_each(|&(_, inst)| known.pass(inst, bounds));
-        if is_barrier(program, plan.walked, &block.term) {
+        if program.is_barrier(&block.term, plan.walked) {
             continue;
         }
         for (which, next) in block.term.successors().into_iter().enumerate() {

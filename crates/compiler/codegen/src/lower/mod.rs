@@ -17,7 +17,7 @@ mod table_place;
 mod walk;
 
 use crate::abi::Context;
-use crate::lookup_region::{LookupRegion, RegionPlan, is_barrier};
+use crate::lookup_region::{LookupRegion, RegionPlan};
 use bounds::Bounds;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
@@ -104,7 +104,7 @@ pub(crate) fn region(
     let (context, list, count) = (params[0], params[1], params[2]);
     // Drops and slow paths are rare: their counts stay in memory. The main list is not written.
     let often = |list: &&usize| plan.lists.is_often(**list) && region.main_list != Some(**list);
-    let is_site = |block: &BlockId| is_barrier(program, plan.walked, &program.block(*block).term);
+    let is_site = |block: &BlockId| program.is_barrier(&program.block(*block).term, plan.walked);
     let sites = region.blocks.iter().any(is_site);
     let many_lists = region.lists.iter().filter(often).count() > REGISTER_ENDS;
     let to_port = program.outputs > 1
@@ -385,7 +385,7 @@ impl Lowering<'_, '_> {
                 }
             }
             Term::Lookup { table, key, rec, hit, miss, .. }
-                if !is_barrier(self.program, self.plan.walked, term) =>
+                if !self.program.is_barrier(term, self.plan.walked) =>
             {
                 self.walk(*table, key, *rec, *hit, *miss);
             }

@@ -97,10 +97,11 @@ impl Classes {
         let mut walker = walk::Walker::new(program, options);
         walker.pool = pool;
         for (table, decl) in (0..).zip(&program.tables) {
-            let deltas = decl.deltas.iter().map(|delta| (table, *delta));
-            let new = deltas.filter(|delta| !walker.pool.deltas.contains(delta));
-            let new: Vec<_> = new.collect();
-            walker.pool.deltas.extend(new);
+            for delta in decl.deltas.iter().map(|delta| (table, *delta)) {
+                if !walker.pool.deltas.contains(&delta) {
+                    walker.pool.deltas.push(delta);
+                }
+            }
         }
         let mut classes = vec![];
         for entry in 0..walker.entries.len() {

@@ -99,8 +99,9 @@ pub fn bits(pool: &Pool, bits: Bits, context: &Context) -> String {
 
 /// The name of the field that bits are in, or of the header where they are in none.
 pub fn field_of(pool: &Pool, bits: Bits) -> String {
-    let name = self::bits(pool, bits, &Context::default());
-    name.split_once('[').map_or(name.clone(), |(field, _)| field.to_string())
+    let mut name = self::bits(pool, bits, &Context::default());
+    name.truncate(name.find('[').unwrap_or(name.len()));
+    name
 }
 
 /// The usual fields of a header: name, first bit, and the bit after the last.

@@ -24,7 +24,7 @@ use ir::analysis::order::Order;
 use ir::program::Matching;
 use ir::{BlockId, Inst, Program, Term, Verified};
 use packet_state::PacketState;
-use walk::Walk;
+use walk::{Defined, Walk};
 
 /// Fewer lookups are not worth the tests in front of them.
 const LEAST_LOOKUPS: usize = 2;
@@ -37,10 +37,12 @@ pub fn add(program: &Verified, known: &Known) -> Option<Verified> {
     let mut now: Program = Program::clone(program);
     let order = Order::of(program);
     let ahead = ahead(program, &order);
+    let insts = program.blocks.iter().flat_map(|block| &block.insts);
+    let defined: Defined = insts.filter_map(|(value, inst)| Some(((*value)?, *inst))).collect();
     let mut starts: Vec<BlockId> = vec![];
     for entry in &program.entries {
         let path = best_path(program, *entry, &ahead);
-        let Some((start, walk)) = start(program, &path, &order) else { continue };
+        let Some((start, walk)) = start(program, &defined, &path, &order) else { continue };
         if !starts.contains(&start) {
             starts.push(start);
             assemble::prepend(&mut now, start, walk)?;
@@ -118,7 +120,12 @@ fn best_path(program: &Program, entry: BlockId, ahead: &[Option<Ahead>]) -> Vec<
 }
 
 /// The first block of a path from which all can be copied, and the copy.
-fn start<'a>(program: &'a Program, path: &[BlockId], order: &Order) -> Option<(BlockId, Walk<'a>)> {
+fn start<'a>(
+    program: &'a Program,
+    defined: &'a Defined,
+    path: &[BlockId],
+    order: &Order,
+) -> Option<(BlockId, Walk<'a>)> {
     let is_sum = |(_, inst): &(_, Inst)| matches!(inst, Inst::IpSum | Inst::TransportSum(_));
     let sums = |id: &BlockId| program.block(*id).insts.iter().any(is_sum);
     let first = path.iter().rposition(sums).map_or(0, |at| at + 1);
@@ -128,7 +135,7 @@ fn start<'a>(program: &'a Program, path: &[BlockId], order: &Order) -> Option<(B
         // A packet that fails a test goes on at the block: that must be without arguments.
         if at >= first && block.params.is_empty() {
             let start = packet.as_ref().map_or_else(PacketState::unknown, PacketState::start);
-            match Walk::along(program, &path[at..], start) {
+            match Walk::along(program, defined, &path[at..], start) {
                 Some(walk) if walk.lookups.len() >= LEAST_LOOKUPS => return Some((*id, walk)),
                 _ if is_prefix_lookup(program, &block.term) => return None,
                 _ => {}

@@ -33,6 +33,9 @@ pub(super) struct Lookup {
     pub record: Value,
 }
 
+/// The instructions of a program's values.
+pub(super) type Defined = FxHashMap<Value, Inst>;
+
 /// A path that was walked.
 pub(super) struct Walk<'a> {
     program: &'a Program,
@@ -41,9 +44,10 @@ pub(super) struct Walk<'a> {
     /// The copy's values.
     pub values: Vec<Definition>,
     known: FxHashMap<Inst, Value>,
+    /// The copy's values that are numbers.
     constants: FxHashMap<Value, u64>,
     /// The instructions of the program's values.
-    defined: FxHashMap<Value, Inst>,
+    defined: &'a Defined,
     /// What the guards say of values.
     bounds: FxHashMap<Value, Interval>,
     /// The copies of the path's values.
@@ -63,20 +67,18 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Walks along these blocks; `None` where something on the path cannot be copied.
-    pub fn along(program: &'a Program, path: &[BlockId], packet: PacketState) -> Option<Walk<'a>> {
-        let insts = program.blocks.iter().flat_map(|block| &block.insts);
-        let defined: FxHashMap<Value, Inst> =
-            insts.filter_map(|(value, inst)| Some(((*value)?, *inst))).collect();
-        let constants = defined.iter().filter_map(|(value, inst)| match inst {
-            Inst::Const(number) => Some((*value, *number)),
-            _ => None,
-        });
+    pub fn along(
+        program: &'a Program,
+        defined: &'a Defined,
+        path: &[BlockId],
+        packet: PacketState,
+    ) -> Option<Walk<'a>> {
         let mut walk = Walk {
             program,
             first: program.value_count() as u32,
             values: vec![],
             known: FxHashMap::default(),
-            constants: constants.collect(),
+            constants: FxHashMap::default(),
             defined,
             bounds: FxHashMap::default(),
             copies: FxHashMap::default(),
@@ -106,8 +108,8 @@ impl<'a> Walk<'a> {
         if let Some(copy) = self.copies.get(&value) {
             return *copy;
         }
-        match self.constants.get(&value).copied() {
-            Some(number) if value.0 < self.first => self.constant(number),
+        match self.defined.get(&value) {
+            Some(Inst::Const(number)) => self.constant(*number),
             _ => value,
         }
     }

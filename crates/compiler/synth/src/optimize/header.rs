@@ -14,7 +14,7 @@ use super::forward::Forward;
 use super::linear::{Linear, is_short, linear};
 use super::optimization_note::{OptimizationNote, Reads};
 use super::optimizer_state::{IsSet, OptimizerState, RightSum};
-use super::value::{Expr, Vn};
+use super::value::{Expr, Facts, Vn};
 use ir::analysis::interval::Interval;
 use ir::{BinOp, Inst};
 use packet::field::{Base, IP_HL, IP_SUM};
@@ -54,7 +54,7 @@ impl Forward<'_> {
         if self.values.number(b) != Some(RIGHT) || state.ip_sum != Some((at, a)) {
             return;
         }
-        let none = super::value::Facts::default();
+        let none = Facts::default();
         let words = state.held(self.place(IP_HL), &mut self.values, &self.anchors);
         let length = words.map(|words| self.values.bin_const(BinOp::Shl, words, 2, &none));
         if let Some(length) = length {
@@ -94,7 +94,7 @@ impl Forward<'_> {
         let [old, new] = [old, value].map(|number| linear(&self.values, number, &self.state.facts));
         // A sum that each of a row of translators changes: what it is congruent to stays short, and is found
         // at once behind the next one.
-        let everywhere = linear(&self.values, value, &super::value::Facts::default());
+        let everywhere = linear(&self.values, value, &Facts::default());
         if everywhere != Linear::only(value) && is_short(&everywhere) {
             if let Expr::Bin(BinOp::Xor, sum, ones) = self.values.expr(value)
                 && self.values.number(ones) == Some(RIGHT)
@@ -124,7 +124,7 @@ impl Forward<'_> {
         let new = self.content_anywhere(ByteRange { anchor, bit: i64::from(delta.to) * 8, width: 64 });
         let mut residue = Linear::default();
         // The number has the residue wherever it is, so that it must not rest on what holds here only.
-        let none = super::value::Facts::default();
+        let none = Facts::default();
         let [old, new] = [old, new].map(|number| linear(&self.values, number, &none));
         residue.change(&old, &new, 0);
         if is_short(&residue) {

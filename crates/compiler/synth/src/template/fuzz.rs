@@ -97,10 +97,7 @@ fn merge(template: &Template, lines: &[u64], (entries, entry): (&Noting, u64), t
     for merging in &template.merges {
         let at = usize::from(merging.line);
         let table = &mut tables.0[usize::from(template.lines[at])];
-        let (offset, bytes) = (merging.offset, merging.bytes);
-        let part = entries.record_load(entry, merging.tally.0, merging.tally.1);
-        let own = table.record_load(lines[at], offset, bytes);
-        table.record_store(lines[at], offset, bytes, merging.how.of(own, part));
+        merging.merge(entries.record_load(entry, merging.tally.0, merging.tally.1), table, lines[at]);
     }
 }
 

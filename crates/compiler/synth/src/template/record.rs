@@ -249,22 +249,17 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             }
             Inst::Push(bytes) => self.frame.push(bytes).map(nothing)?,
             Inst::Take(bytes) => self.frame.take(code, get(bytes)).map(nothing)?,
+            Inst::CellLoad(cell) | Inst::CellStore(cell, _) if !self.noted[usize::from(cell)] => {
+                return Err(Refusal::Never("it hangs on a number that packets change"));
+            }
             Inst::CellLoad(cell) => {
                 // Templates read all that they read before they write.
-                if !self.noted.get(usize::from(cell)).is_some_and(|is_noted| *is_noted) {
-                    return Err(Refusal::Never("it hangs on a number that packets change"));
-                }
                 if self.effects.iter().any(|effect| written_cell(effect) == Some(cell)) {
                     return Err(Refusal::Never("it reads a cell that it has written"));
                 }
                 let number = self.state.cells.get(usize::from(cell)).copied().unwrap_or(0);
                 let is = Is::Changing(Changing { record: CELL, offset: cell, change: Change::Nothing });
                 TermUse { number, is, bits: 64 }
-            }
-            Inst::CellStore(cell, _)
-                if !self.noted.get(usize::from(cell)).is_some_and(|is_noted| *is_noted) =>
-            {
-                return Err(Refusal::Never("it hangs on a number that packets change"));
             }
             Inst::CellStore(cell, value) => {
                 let value = counting::into_cell(code, cell, get(value))?;

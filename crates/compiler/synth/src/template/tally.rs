@@ -8,7 +8,7 @@
 use super::cache_entry;
 use ir::expr::{self, Expr, now_ns, record};
 use ir::program::Value;
-use ir::{Builder, Merge};
+use ir::{Builder, Merge, Table};
 
 /// What an entry counts for packets that take its template.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -81,6 +81,17 @@ pub struct Merging {
     pub how: Merge,
     /// The tally's offset in the entry, and its bytes.
     pub tally: (u16, u8),
+}
+
+impl Merging {
+    /// Adds an entry's part to the number in a record.
+    pub fn merge(&self, part: u64, table: &mut dyn Table, record: u64) {
+        let own = table.record_load(record, self.offset, self.bytes);
+        let both = self.how.of(own, part);
+        if both != own {
+            table.record_store(record, self.offset, self.bytes, both);
+        }
+    }
 }
 
 /// Where an entry has the time of its last packet.

@@ -1,6 +1,7 @@
 //! A port that receives answers to the frames that another port sent.
 
 use packet::checksum;
+use packet::view::ethernet::HEADER_BYTES as ETHERNET;
 use port::frames::FrameSet;
 use port::memory::{MemoryPort, SentFrames};
 use port::{Moved, Port, PortInfo, PortStats};
@@ -9,8 +10,6 @@ use shm::pool::PacketPool;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
-/// The length of an Ethernet header.
-const ETHERNET: usize = 14;
 /// The time to live of an answer.
 const TTL: u8 = 9;
 

@@ -1,16 +1,11 @@
 //! Further packets of a TCP connection.
 
 use packet::checksum;
+use packet::view::ethernet::HEADER_BYTES as ETHERNET;
+use packet::view::tcp::{ACK, FIN, HEADER_BYTES as HEADER, RST};
 
-/// The length of an Ethernet header.
-const ETHERNET: usize = 14;
-/// Bytes of a TCP header without options, and the place of its flags.
-const HEADER: usize = 20;
+/// The place of the flags in a TCP header.
 const FLAGS: usize = 13;
-
-const FIN: u8 = 0x01;
-const RST: u8 = 0x04;
-const ACK: u8 = 0x10;
 
 /// Another packet of a frame's connection: its end, a bare acknowledgement, or payload. None for a frame that
 /// is not the untagged first segment of one.

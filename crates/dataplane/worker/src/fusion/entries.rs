@@ -118,11 +118,7 @@ impl Entries {
             if line == 0 || part == 0 {
                 continue;
             }
-            let own = table.record_load(line, merging.offset, merging.bytes);
-            let both = merging.how.of(own, part);
-            if both != own {
-                table.record_store(line, merging.offset, merging.bytes, both);
-            }
+            merging.merge(part, table, line);
         }
         // Sums are counted once; times and bits may be merged again.
         for merging in template.merges.iter().filter(|merging| matches!(merging.how, Merge::SumTo(_))) {

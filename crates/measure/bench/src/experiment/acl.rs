@@ -18,14 +18,34 @@ const LATENCY_RATE: f64 = 1e5;
 /// Frame size of the latency measurement, in bytes with FCS: a TCP frame of 64 bytes has no room for a stamp.
 const LATENCY_SIZE: u16 = 128;
 
-/// Writes the files of a workload with this many generated rules.
-fn laid_out(lab: &Lab, workload: &str, rules: usize) -> Result<PathBuf, BenchError> {
-    let named = workload::find(workload);
-    let workload = named.ok_or_else(|| failed(format!("there is no workload `{workload}`")))?;
+/// A chain with this many rules.
+type Chain = (usize, PathBuf);
+
+/// Writes the files of the chain, one way and with replies, with this many generated rules.
+fn laid_out(lab: &Lab, rules: usize) -> Result<[Chain; 2], BenchError> {
     let folder = lab.folder().join(format!("rules-{rules}"));
     let stage = Stage::new(&folder, Some(isp::generated(rules)))?;
-    // A flow for each rule, as far as the NAPT has ports.
-    stage.lay_out(workload, PortKind::Memory, FLOWS.max(rules as u64).min(MOST_FLOWS))
+    let lay_out = |name: &str| {
+        let workload =
+            workload::find(name).ok_or_else(|| failed(format!("there is no workload `{name}`")))?;
+        // A flow for each rule, as far as the NAPT has ports.
+        stage.lay_out(workload, PortKind::Memory, FLOWS.max(rules as u64).min(MOST_FLOWS))
+    };
+    Ok([(rules, lay_out("isp-file")?), (rules, lay_out("isp-file-replies")?)])
+}
+
+/// Each chain in every execution mode.
+fn in_all_shapes(chains: &[Chain]) -> impl Iterator<Item = (&Chain, Shape)> {
+    chains.iter().flat_map(|chain| Shape::ALL.map(|shape| (chain, shape)))
+}
+
+/// The rates that chains carry.
+fn saturated(chains: &[Chain]) -> impl Iterator<Item = Case<'_>> {
+    in_all_shapes(chains).map(|((count, path), shape)| {
+        Case::point(shape.name(), *count as f64, move |lab| {
+            trial::saturation(lab, path, &lab.run_options(shape, Some(64)))
+        })
+    })
 }
 
 /// Measures firewall, router and NAPT with each number of rules: throughput in every execution mode, one way
@@ -36,20 +56,15 @@ fn laid_out(lab: &Lab, workload: &str, rules: usize) -> Result<PathBuf, BenchErr
 pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
     let (mut chains, mut with_replies) = (vec![], vec![]);
     for count in counts {
-        chains.push((*count, laid_out(lab, "isp-file", *count)?));
-        with_replies.push((*count, laid_out(lab, "isp-file-replies", *count)?));
+        let [one_way, both_ways] = laid_out(lab, *count)?;
+        chains.push(one_way);
+        with_replies.push(both_ways);
     }
-    let shapes = || chains.iter().flat_map(|chain| Shape::ALL.map(|shape| (chain, shape)));
-    let cases = shapes().map(|((count, path), shape)| {
-        Case::point(shape.name(), *count as f64, move |lab| {
-            trial::saturation(lab, path, &lab.run_options(shape, Some(64)))
-        })
-    });
     let about = "Firewall, router and NAPT of an ISP (SNF, figure 9). The rules are made up in the manner of ClassBench's acl1, \
                  and the traffic has 1,000 flows at least, and one for each rule up to 30,000.";
     let axes = (Axis::log("rules", ""), Axis::linear("throughput", "Mpps"));
     let sheet = lab.sheet("acl", "An ISP's chain over the number of rules", about, axes);
-    let mut rates = lab.saturate(sheet, cases);
+    let mut rates = lab.saturate(sheet, saturated(&chains));
     let ends = (counts.iter().min().copied(), counts.iter().max().copied());
     if let (Some(few), Some(many)) = ends
         && few < many
@@ -63,13 +78,6 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
         rates.expect(fused, &told, |cached, modular| cached > modular);
     }
 
-    let cases = with_replies.iter().flat_map(|(count, path)| {
-        Shape::ALL.map(|shape| {
-            Case::point(shape.name(), *count as f64, move |lab| {
-                trial::saturation(lab, path, &lab.run_options(shape, Some(64)))
-            })
-        })
-    });
     let sheet = lab.sheet(
         "acl-replies",
         "An ISP's chain out and back over the number of rules",
@@ -79,21 +87,22 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
         ),
         (Axis::log("rules", ""), Axis::linear("throughput", "Mpps")),
     );
-    let mut replies = lab.saturate(sheet, cases);
+    let mut replies = lab.saturate(sheet, saturated(&with_replies));
     if let Some(many) = ends.1 {
         let at = |shape: Shape| replies.at(shape.name(), many as f64);
         let told = format!("{many} rules with replies carry more when synthesized (Mpps)");
         replies.expect((at(Shape::Cached), at(Shape::Modular)), &told, |cached, modular| cached > modular);
     }
 
-    let cases = shapes().filter(|(_, shape)| *shape != Shape::Fused).map(|((count, path), shape)| {
-        Case::new(format!("{}, {count}", shape.name()), move |lab| {
-            let run = lab.run_options(shape, Some(LATENCY_SIZE));
-            let loads = [(*count as f64, LATENCY_RATE)];
-            let samples = trial::latencies(lab, path, (&run, Batching::Adaptive), shape.name(), &loads)?;
-            if samples.is_empty() { Err(failed("no frame came out with its stamp")) } else { Ok(samples) }
-        })
-    });
+    let cases =
+        in_all_shapes(&chains).filter(|(_, shape)| *shape != Shape::Fused).map(|((count, path), shape)| {
+            Case::new(format!("{}, {count}", shape.name()), move |lab| {
+                let run = lab.run_options(shape, Some(LATENCY_SIZE));
+                let loads = [(*count as f64, LATENCY_RATE)];
+                let samples = trial::latencies(lab, path, (&run, Batching::Adaptive), shape.name(), &loads)?;
+                if samples.is_empty() { Err(failed("no frame came out with its stamp")) } else { Ok(samples) }
+            })
+        });
     let sheet = lab.sheet(
         "acl-latency",
         "Latency of an ISP's chain over the number of rules",

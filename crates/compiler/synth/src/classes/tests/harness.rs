@@ -38,12 +38,7 @@ impl MapTable {
 
     pub fn put(&mut self, key: &[u64], record: Vec<u8>) {
         let at = self.records.push(record);
-        let record = Records::handle(at);
-        for delta in self.deltas.clone() {
-            let words = self.records.load(record, delta.to, 8);
-            let number = delta.number(key[usize::from(delta.key)], words);
-            self.records.store(record, delta.at, 2, number.into());
-        }
+        self.records.keep_deltas(Records::handle(at), key, &self.deltas);
         self.by_key.insert(key.to_vec(), at);
     }
 }
