@@ -84,6 +84,29 @@ fn same_in_all_modes(folder: &Folder, chain: &str, written: &[&str]) -> (Account
     last.expect("several modes")
 }
 
+/// SNF's figure 3: hosts of two zones have the same addresses, and each zone gets the answers to what it asked.
+#[test]
+fn zones_with_one_prefix_get_their_own_answers() {
+    let folder = Folder::with_examples(&["snf"]);
+    let written = ["snf/zone1.pcap", "snf/zone2.pcap"];
+    let (accounts, captures) = same_in_all_modes(&folder, "snf/zones-hosts.toml", &written);
+    assert_eq!((accounts.received, accounts.sent, accounts.dropped), (10_000, 10_000, 0));
+    for (zone, asked) in captures.iter().zip([443, 53]) {
+        assert_eq!(zone.len(), 5_000);
+        for frame in zone {
+            let packet = Ipv4::read(frame).expect("IPv4 with right checksums");
+            let port = packet.flow().map(|flow| flow.2);
+            assert_eq!(
+                (&packet.destination.octets()[..3], port),
+                (&[10, 0, 0][..], Some(asked)),
+                "{packet:?}"
+            );
+        }
+    }
+    let counts = &accounts.flow_cache;
+    assert!(counts.hits > 1_000, "{counts:?}");
+}
+
 /// SNF's figure 4: what each zone, the clients and the servers sent is answered, to them and nobody else.
 #[test]
 fn a_dmz_and_two_providers_answer_each_zone() {

@@ -192,7 +192,9 @@ fn assert_counted(name: &str, figures: &[Value]) {
     let wanted: &[&str] = match name {
         "niu-baseline" | "niu-chain" | "niu-latency-chain" | "mvmp-forward" | "mvmp-chain"
         | "netvm-forward" | "netvm-sizes" | "netvm-latency" => &[fused, modular, nfs],
-        "niu-bottleneck" | "niu-colocation" | "snf-chain" | "snf-sizes" | "snf-acl" => &[fused, modular],
+        "niu-bottleneck" | "niu-colocation" | "snf-chain" | "snf-stateful" | "snf-sizes" | "snf-acl" => {
+            &[fused, modular]
+        }
         "netvm-chain" => &[fused, nfs],
         "niu-latency-rate" => &[fused],
         "mvmp-duplicate" | "netvm-steering" | "netvm-deploy" | "netvm-dos" => &[nfs],

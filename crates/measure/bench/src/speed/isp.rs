@@ -109,8 +109,8 @@ pub(super) fn layout(filters: &[Filter], load: Load, directions: Directions, flo
     };
     let text = |file: &str| file.replace("$RULES", &rules).replace("$ROOM", &room);
     Layout {
-        programs: vec![],
         nfs: files.iter().map(|(name, file)| (name.to_string(), text(file))).collect(),
         links: links.iter().map(ToString::to_string).collect(),
+        ..Layout::default()
     }
 }

@@ -14,7 +14,8 @@
 //! This module does not search rates ([`crate::search`] does), and measures neither latency nor several
 //! cores.
 
-pub mod child;
+mod both_ways;
+mod child;
 pub mod full_table;
 pub mod isp;
 mod layout;

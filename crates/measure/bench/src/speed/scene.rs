@@ -192,7 +192,13 @@ impl Stage {
         for (nf, text) in &layout.nfs {
             let file = format!("{nf}.click");
             std::fs::write(folder.join(&file), text).map_err(failed)?;
-            nfs.insert(nf.clone(), table([("click", file.into())]).into());
+            let mut keys = table([("click", file.into())]);
+            let defines = layout.defines.iter().filter(|(of, _)| of == nf);
+            let defines: toml::Table = defines.flat_map(|(_, defines)| defines.clone()).collect();
+            if !defines.is_empty() {
+                keys.insert("defines".into(), defines.into());
+            }
+            nfs.insert(nf.clone(), keys.into());
         }
         let program = relay(&std::env::current_exe().map_err(failed)?);
         for (nf, keys) in &layout.programs {

@@ -3,6 +3,7 @@
 //! The files are in `examples/bench/` and built in. Traffic is 64-byte UDP from 10.0.0.0/16 to 198.18.0.0/15.
 //! Every workload lets it pass, except those that measure drops; [`super::report`] notes drops.
 
+use super::both_ways::{self, OutAndBack, out_and_back};
 use super::isp::{self, Directions, Load};
 pub use super::layout::Layout;
 use super::layout::example;
@@ -37,7 +38,10 @@ enum WorkloadSource {
     /// The same, each stage an NF of its own that is written as for Click: with a queue at its output.
     Queued(&'static str, u32),
     /// The same, of stages with both ways, behind the last of which a mirror answers.
-    BothWays(&'static str, u32),
+    BothWays(OutAndBack, u32),
+    /// A chain of the examples, with mirrors in place of what is behind it, and the destination MAC address of its
+    /// frames where that matters.
+    Example(fn() -> Layout, Option<&'static str>),
     /// One Click file, whose element `routes` gets a full table.
     FullTable(&'static str),
     /// The chain of the SNF paper's figure 5, and the destination port of its packets.
@@ -76,8 +80,12 @@ const fn queued(name: &'static str, about: &'static str, text: &'static str, cou
     Workload::of(name, about, WorkloadSource::Queued(text, count))
 }
 
-const fn both_ways(name: &'static str, about: &'static str, count: u32) -> Workload {
-    Workload::of(name, about, WorkloadSource::BothWays(example!("bench/both-ways.click"), count))
+const fn both_ways(name: &'static str, about: &'static str, row: OutAndBack, count: u32) -> Workload {
+    Workload::of(name, about, WorkloadSource::BothWays(row, count))
+}
+
+const fn example(name: &'static str, about: &'static str, layout: fn() -> Layout) -> Workload {
+    Workload::of(name, about, WorkloadSource::Example(layout, None))
 }
 
 const fn chain(name: &'static str, about: &'static str, port: &'static str) -> Workload {
@@ -100,6 +108,8 @@ const ROUTER: &str = example!("bench/router.click");
 const LEAN: &str = example!("bench/lean-router.click");
 const NAPT: &str = example!("bench/napt.click");
 const MIXED: &str = example!("bench/mixed.click");
+const NAPTS: OutAndBack = both_ways::NAPTS;
+const ROUTERS: OutAndBack = both_ways::ROUTERS;
 
 /// The most flows of the demo chain's NAPT, which has this many ports towards the balancer's one address.
 const MOST_OF_CHAIN: u64 = 60_000;
@@ -122,10 +132,12 @@ static WORKLOADS: &[Workload] = &[
     row("napt-2", "2 NAPTs", NAPT, 2),
     row("napt-4", "4 NAPTs", NAPT, 4),
     row("napt-10", "10 NAPTs", NAPT, 10),
-    both_ways("both-ways-1", "NAPT, out and back (IPMirror)", 1),
-    both_ways("both-ways-2", "2 NAPTs, out and back", 2),
-    both_ways("both-ways-4", "4 NAPTs, out and back", 4),
-    both_ways("both-ways-10", "10 NAPTs, out and back", 10),
+    both_ways("both-ways-1", "NAPT, out and back (IPMirror)", NAPTS, 1),
+    both_ways("both-ways-2", "2 NAPTs, out and back", NAPTS, 2),
+    both_ways("both-ways-4", "4 NAPTs, out and back", NAPTS, 4),
+    both_ways("both-ways-10", "10 NAPTs, out and back", NAPTS, 10),
+    example("zones", "two zones with one prefix, 3 NAPTs, out and back (SNF figure 3)", both_ways::zones),
+    example("dmz", "two zones, 2 NAPTs and a DMZ, out and back (SNF figure 4)", both_ways::dmz),
     chain("nat-firewall-balancer", "NAPT, firewall, load balancer (SNF figure 5)", "1234"),
     chain("nat-firewall-denies", "the same, where the firewall drops all", "80"),
     row("lean-router-1", "lean router", LEAN, 1),
@@ -143,6 +155,15 @@ static WORKLOADS: &[Workload] = &[
     row("router-2", "2 standards-compliant routers", ROUTER, 2),
     row("router-4", "4 standards-compliant routers", ROUTER, 4),
     row("router-10", "10 standards-compliant routers", ROUTER, 10),
+    both_ways("both-ways-router-1", "router, out and back", ROUTERS, 1),
+    both_ways("both-ways-router-2", "2 routers, out and back", ROUTERS, 2),
+    both_ways("both-ways-router-4", "4 routers, out and back", ROUTERS, 4),
+    both_ways("both-ways-router-10", "10 routers, out and back", ROUTERS, 10),
+    Workload::of(
+        "field",
+        "firewall, router, NAPT as people write them, out and back",
+        WorkloadSource::Example(both_ways::field, Some(both_ways::FIRST_OF_FIELD)),
+    ),
     isp("isp-251", "firewall of 251 rules, router, NAPT (SNF figure 9)", Some(251), Load::Established),
     isp("isp-713", "the same with 713 rules", Some(713), Load::Established),
     isp("isp-8550", "the same with 8,550 rules", Some(8_550), Load::Established),
@@ -238,7 +259,7 @@ impl Workload {
             let ends = text.contains("ToDevice(");
             let mut links = vec!["IN -> [in]nf".to_string()];
             links.extend(ends.then(|| "nf[out] -> OUT".to_string()));
-            Layout { nfs: vec![("nf".into(), text)], links, programs: vec![] }
+            Layout { nfs: vec![("nf".into(), text)], links, ..Layout::default() }
         };
         match self.source {
             WorkloadSource::File(text) | WorkloadSource::FullTable(text) => one(text.into()),
@@ -247,11 +268,11 @@ impl Workload {
                 one(format!("{class}\nFromDevice(in)\n{stages}    -> ToDevice(out);\n"))
             }
             WorkloadSource::Queued(class, count) => queued_in_a_row(class, count),
-            WorkloadSource::BothWays(class, count) => one(out_and_back(class, count)),
+            WorkloadSource::BothWays(row, count) => one(out_and_back(row, count)),
+            WorkloadSource::Example(layout, _) => layout(),
             WorkloadSource::Relays(count, relay) => in_a_row(count, relay),
             WorkloadSource::Isp(_, load, directions) => isp::layout(rules, load, directions, flows),
             WorkloadSource::Chain(_) => Layout {
-                programs: vec![],
                 nfs: [
                     ("nat", example!("nat-firewall-balancer/nat.click")),
                     ("firewall", example!("nat-firewall-balancer/firewall.click")),
@@ -268,6 +289,7 @@ impl Workload {
                 ]
                 .map(String::from)
                 .to_vec(),
+                ..Layout::default()
             },
         }
     }
@@ -292,6 +314,7 @@ impl Workload {
                 let rules = rules.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
                 format!("{rules}-{}", load.order().to_string().replace([':', '.'], "-"))
             }
+            WorkloadSource::Example(_, Some(mac)) => format!("to-{}", mac.replace(':', "-")),
             _ => "any".into(),
         }
     }
@@ -313,8 +336,14 @@ impl Workload {
             WorkloadSource::Chain(_) => "198.18.1.1",
             _ => "198.18.1.0-198.19.254.255",
         };
+        let (src, dst_mac) = match self.source {
+            // Hosts behind a router: one for whom the first NF asks.
+            WorkloadSource::Example(_, Some(mac)) => ("10.1.0.0/16", mac.parse()?),
+            _ => ("10.0.0.0/16", spec.dst_mac),
+        };
         Ok(TrafficSpec {
-            src: "10.0.0.0/16".parse()?,
+            dst_mac,
+            src: src.parse()?,
             dst: dst.parse()?,
             src_port: "1024-65535".parse()?,
             // The firewall of the chain allows this port.
@@ -324,19 +353,6 @@ impl Workload {
     }
 }
 
-/// Stages in a row, a mirror, and the same stages back.
-fn out_and_back(class: &str, count: u32) -> String {
-    let stages: String = (1..=count).map(|number| format!("n{number} :: Stage({number});\n")).collect();
-    let wires: String = (1..count)
-        .map(|at| format!("n{at}[0] -> [0]n{next}; n{next}[1] -> [1]n{at};\n", next = at + 1))
-        .collect();
-    format!(
-        "{class}\n{stages}FromDevice(in) -> Strip(14) -> CheckIPHeader -> [0]n1;\n{wires}\
-         n{count}[0] -> IPMirror -> [1]n{count};\n\
-         n1[1] -> EtherEncap(0x0800, 02:00:00:00:01:01, 02:00:00:00:01:02) -> ToDevice(out);\n"
-    )
-}
-
 /// NFs of one stage that are linked in a row, each with a queue in front of its output.
 fn queued_in_a_row(class: &str, count: u32) -> Layout {
     let names: Vec<String> = (1..=count).map(|number| format!("nf{number}")).collect();
@@ -344,7 +360,7 @@ fn queued_in_a_row(class: &str, count: u32) -> Layout {
     let text =
         |number| format!("{class}\nFromDevice(in) -> Stage({number}) -> Queue(1000) -> ToDevice(out);\n");
     let nfs = names.into_iter().zip((1..=count).map(text)).collect();
-    Layout { nfs, links: vec![format!("IN -> {stops}OUT")], programs: vec![] }
+    Layout { nfs, links: vec![format!("IN -> {stops}OUT")], ..Layout::default() }
 }
 
 /// NFs that are linked in a row.
@@ -354,7 +370,7 @@ fn in_a_row(count: u32, relay: Relay) -> Layout {
     let links = vec![format!("IN -> {stops}OUT")];
     if relay == Relay::Modular {
         let nfs = names.into_iter().map(|name| (name, RELAY.to_string())).collect();
-        return Layout { nfs, links, programs: vec![] };
+        return Layout { nfs, links, ..Layout::default() };
     }
     let mut keys = toml::Table::new();
     let key = match relay {
@@ -368,7 +384,7 @@ fn in_a_row(count: u32, relay: Relay) -> Layout {
     // All NFs run on one core: on a machine with two cores, their host uses the last.
     keys.insert("cores".into(), vec![toml::Value::Integer(0)].into());
     let programs = names.into_iter().map(|name| (name, keys.clone())).collect();
-    Layout { nfs: vec![], links, programs }
+    Layout { links, programs, ..Layout::default() }
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ pub static ALL: &[Paper] = &[
     paper("mvmp-duplicate", "NFs that share a virtual device", MVMP, "figure 6", mvmp::duplicate),
     paper("mvmp-chain", "one to five NFs in processes in a row", MVMP, "figure 7", mvmp::chain),
     paper("snf-chain", "routers and NAPTs in a row, synthesized", SNF, "figure 7", snf::chain),
+    paper("snf-stateful", "chains with state", SNF, "figures 3 to 5", snf::stateful),
     paper("snf-sizes", "ten routers and NAPTs over frame sizes", SNF, "figure 8", snf::sizes),
     paper("snf-acl", "an ISP's chain with many rules", SNF, "figure 10", snf::acl),
     paper("netvm-forward", "what is forwarded of what is offered", NETVM, "figure 11", netvm::forward),
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     fn names_are_found_and_there_once() {
-        assert_eq!(ALL.len(), 21);
+        assert_eq!(ALL.len(), 22);
         for paper in ALL {
             assert_eq!(ALL.iter().filter(|other| other.name == paper.name).count(), 1, "{}", paper.name);
             assert!(find(paper.name).is_some() && !paper.source().is_empty() && !paper.about.is_empty());

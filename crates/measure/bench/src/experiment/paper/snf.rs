@@ -64,6 +64,74 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "The paper ({PLACE}): SNF holds the 31.5 Gbit/s that its NICs do with 60-byte frames (without FCS) up to ten routers, \
          and up to ten NAPTs with batches of 128; ten routers in FastClick stay below 10 Gbit/s, by a quadratic fit."
     ));
+    Ok(vec![figure, chain_replies(lab, lengths)])
+}
+
+/// The same with replies: out through all, a mirror, and back.
+fn chain_replies(lab: &mut Lab, lengths: &[u32]) -> Figure {
+    let kinds = [("routers", "both-ways-router"), ("NAPTs", "both-ways")];
+    let cases = lengths.iter().flat_map(|length| {
+        let curves = kinds.into_iter().flat_map(|kind| Shape::ALL.map(|shape| (kind, shape)));
+        curves.map(move |((name, workload), shape)| {
+            Case::point(&format!("{name}, {}", shape.name()), f64::from(*length), move |lab| {
+                saturated(lab, &format!("{workload}-{length}"), shape, 64)
+            })
+        })
+    });
+    let sheet = lab.sheet(
+        "snf-chain-replies",
+        "Routers and NAPTs in a row, out and back",
+        "The same number of NFs with both ways: each frame goes out through all of them, is answered by a mirror, and its \
+         answer comes back through all of them. The throughput is that of frames, each of which passes every NF twice.",
+        (Axis::linear("NFs", ""), Axis::linear("throughput", "Mpps")),
+    );
+    let mut figure = lab.saturate(sheet, cases);
+    let last = lengths.last().map_or(1.0, |length| f64::from(*length));
+    for (name, _) in kinds {
+        let of = |shape: Shape, x: f64| figure.at(&format!("{name}, {}", shape.name()), x);
+        let values = (of(Shape::Fused, last), of(Shape::Modular, last));
+        let told = format!("out and back {last} {name} carry more when synthesized (Mpps)");
+        let kept = (of(Shape::Cached, last), of(Shape::Cached, 1.0));
+        figure.expect(values, &told, |fused, modular| fused > modular);
+        let told =
+            format!("with a flow cache {last} {name} both ways keep half of the rate of one at least (Mpps)");
+        figure.expect(kept, &told, |many, one| many > one / 2.0);
+    }
+    figure
+}
+
+/// The chains with state of figures 3, 4 and 5, and NFs as people write them: name, and workload.
+const STATEFUL: [(&str, &str); 4] = [
+    ("two zones, 3 NAPTs (figure 3)", "zones"),
+    ("2 NAPTs and a DMZ (figure 4)", "dmz"),
+    ("NAPT, firewall, balancer (figure 5)", "nat-firewall-balancer"),
+    ("firewall, router, NAPT of the field", "field"),
+];
+
+/// Figures 3 to 5: chains with state.
+pub fn stateful(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let places = STATEFUL.iter().enumerate().map(|(x, (_, workload))| (x as f64, *workload));
+    let cases = places.flat_map(|(x, workload)| {
+        Shape::ALL
+            .map(move |shape| Case::point(shape.name(), x, move |lab| saturated(lab, workload, shape, 64)))
+    });
+    let sheet = lab.sheet(
+        "snf-stateful",
+        "Chains with state",
+        "1,000 flows, 64-byte frames, one core. In all but figure 5's chain every frame is answered by a mirror, and its \
+         answer comes back through the same NFs.",
+        (
+            Axis::names("chain", STATEFUL.map(|(name, _)| name)),
+            Axis::linear("throughput", "Mpps"),
+        ),
+    );
+    let mut figure = lab.saturate(sheet, cases);
+    for (x, (name, _)) in STATEFUL.iter().enumerate() {
+        let of = |shape: Shape| figure.at(shape.name(), x as f64);
+        let values = (of(Shape::Cached), of(Shape::Modular));
+        let told = format!("{name}: carries more when synthesized, with a flow cache (Mpps)");
+        figure.expect(values, &told, |cached, modular| cached > modular);
+    }
     Ok(vec![figure])
 }
 
