@@ -36,6 +36,9 @@ pub fn frame_set(declared: &TrafficDecl, change: &Change, diags: &mut Diagnostic
     let mut spec: TrafficSpec = declared.read(diags)?;
     spec.size = change.size.clone().unwrap_or(spec.size);
     spec.flows = change.flows.unwrap_or(spec.flows);
+    for file in [&mut spec.acl.rules, &mut spec.acl.trace].into_iter().flatten() {
+        *file = declared.folder.join(&*file);
+    }
     for (key, mistake) in spec.mistakes() {
         diags.error(declared.place(key), mistake.to_string());
     }

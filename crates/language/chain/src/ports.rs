@@ -107,7 +107,7 @@ fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnos
         DeValue::Table(_) => {
             let (text, port) = (Arc::from(traffic.file_text()), port.key.to_string());
             let span = if traffic.span().is_empty() { traffic.key_span } else { traffic.span() };
-            Some(TrafficDecl { text, port, count, span })
+            Some(TrafficDecl { text, port, folder: folder.to_owned(), count, span })
         }
         _ => traffic.keys("traffic", diags).and(None),
     });

@@ -154,7 +154,8 @@ fn an_isps_chain_one_way_is_one_function() {
     let chain = std::fs::read_to_string(folder.path("isp/chain.toml")).expect("an example");
     let (start, rest) = chain.split_once("customers = {").expect("a port");
     let (_, rest) = rest.split_once('\n').expect("its line");
-    let traffic = "customers = { traffic = { acl = { rules = \"acl.rules\" }, flows = 2000 }, count = 6000 }";
+    let traffic =
+        "customers = { traffic = { acl = { rules = \"../acl.rules\" }, flows = 2000 }, count = 6000 }";
     folder.write("isp/chain.toml", &format!("{start}{traffic}\n{rest}"));
 
     let checked = folder.millrace(&["check", "isp/chain.toml"]).sound();

@@ -66,6 +66,8 @@ pub struct TrafficDecl {
     pub(crate) text: Arc<str>,
     /// The port's name in it.
     pub(crate) port: String,
+    /// The folder of the chain file: files that the keys name are relative to it.
+    pub folder: PathBuf,
     /// How many packets are generated, over all workers; unlimited by default.
     pub count: Option<u64>,
     /// The location of its declaration.
