@@ -13,17 +13,21 @@
 //! (`compose`).
 
 mod blast;
+mod class_templates;
 mod compose;
+mod conditions;
 mod flow_entry;
 mod gates;
 mod memory;
 mod model;
 mod outcome;
+mod record_forms;
 mod run;
 mod subgraph;
 mod symbolic;
 mod tables;
 
+pub use class_templates::{ClassTemplate, templates};
 pub use run::{ByEntry, Leaves, Left, Observed, Three};
 pub use subgraph::FusedSubgraph;
 pub use symbolic::{Comparison, Pairs};
@@ -32,8 +36,8 @@ pub use synth::link::Part;
 use blast::Blaster;
 use codegen::CodegenError;
 use compose::{Numbering, compose, renumber};
+use conditions::conditions;
 use gates::{Answer, Bit};
-use ir::analysis::interval::IntervalSet;
 use ir::{Program, Tables};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
@@ -43,7 +47,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use synth::classes::expr::Atom;
-use synth::classes::filter::Factor;
 use synth::classes::packets::{CreatedPacket, World};
 use synth::classes::{Class, Classes, Options};
 use synth::deadline::Deadline;
@@ -418,13 +421,3 @@ impl Prover<'_> {
 
 /// The maximum number of packets of a class for which all sums are computed: that takes long.
 const EXACT: usize = 1;
-
-/// All conditions of a filter that have boundaries.
-fn conditions(factors: &[Factor], into: &mut Vec<(synth::classes::expr::Id, IntervalSet)>) {
-    for factor in factors {
-        match factor {
-            Factor::Is(id, set) => into.push((*id, set.clone())),
-            Factor::Any(lists) => lists.iter().for_each(|list| conditions(list, into)),
-        }
-    }
-}

@@ -11,7 +11,8 @@ use synth::classes::expr::Node as Expr;
 use synth::classes::show::{Asked, Show};
 use synth::classes::{Class, Classes, Counts, Exit, Options};
 use synth::deadline::Deadline;
-use worker::fusion::{FusedRegion, Leads, RegionPart};
+use synth::optimize;
+use worker::fusion::{FlowCache, FusedRegion, Leads, RegionPart};
 use worker::graph::Node;
 
 /// The longest time for the classes of a fused region: far more than the most classes take that are looked
@@ -20,6 +21,10 @@ const LONGEST_WALK: Duration = Duration::from_secs(10);
 
 /// The classes of a fused region.
 pub struct Walked {
+    /// When the search for classes ends.
+    deadline: Deadline,
+    /// The most classes of each kind of entry.
+    most: usize,
     /// The classes of entries that only ports feed, and those of the other entries, whose packets may have
     /// any headers set.
     pub groups: Vec<Group>,
@@ -45,6 +50,14 @@ pub struct Group {
     pub entries: Vec<usize>,
     /// The classes.
     pub classes: Classes,
+}
+
+/// The work of a packet by its flow's entry.
+pub struct TemplateWork {
+    /// The most that it meets.
+    pub met: optimize::Counts,
+    /// What its class needs.
+    pub least: Counts,
 }
 
 /// How much of each class is shown.
@@ -137,7 +150,78 @@ pub fn leaves(region: &FusedRegion, nodes: &[Node]) -> Vec<String> {
     shown.collect()
 }
 
+/// The classes of a program of a fused region: of the entries that only ports feed, and of the others.
+fn groups(
+    program: &Arc<Verified>,
+    region: &FusedRegion,
+    nodes: &[Node],
+    options: &Options<'_>,
+) -> Vec<Group> {
+    let (fed, others): (Vec<(usize, bool)>, Vec<(usize, bool)>) =
+        region.entries().map(|entry| is_fed_by_port(nodes, entry)).enumerate().partition(|(_, fed)| *fed);
+    let of_kind = |of: Vec<(usize, bool)>| {
+        let &(_, frames) = of.first()?;
+        let entries: Vec<usize> = of.into_iter().map(|(entry, _)| entry).collect();
+        let classes = Classes::of(program, &Options { entries: Some(&entries), frames, ..*options });
+        Some(Group { program: Arc::clone(program), entries, classes })
+    };
+    [fed, others].into_iter().filter_map(of_kind).collect()
+}
+
+/// The most of each kind that a packet of some class meets.
+fn most_met(groups: &[Group]) -> optimize::Counts {
+    let classes = groups.iter().flat_map(|group| &group.classes.classes);
+    classes.fold(optimize::Counts::default(), |most, class| most.max(&class.met))
+}
+
 impl Walked {
+    /// The most that a packet meets in the linked program; `None` if there are packets without a class.
+    pub fn most_met(&self) -> Option<optimize::Counts> {
+        (self.left_paths() == 0).then(|| most_met(&self.groups))
+    }
+
+    /// The same in another program of the fused region, with the same cells; `None` if there are packets without
+    /// a class, in either.
+    pub fn most_met_in(
+        &self,
+        program: &Arc<Verified>,
+        region: &FusedRegion,
+        nodes: &[Node],
+    ) -> Option<optimize::Counts> {
+        self.most_met()?;
+        let cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
+        let options = Options {
+            settled_cells: Some(&cells),
+            max_paths: self.most,
+            deadline: Some(&self.deadline),
+            ..Options::default()
+        };
+        let groups = groups(program, region, nodes, &options);
+        groups.iter().all(|group| group.classes.left.is_empty()).then(|| most_met(&groups))
+    }
+
+    /// The templates that flows have entries of (ADR 20), as far as packets of their classes were found: the
+    /// work of a packet by its flow's entry, and what the packet's class needs.
+    ///
+    /// # Errors
+    /// When a program breaks an invariant: a bug.
+    pub fn templates(&self, whole: &Verified) -> anyhow::Result<Vec<TemplateWork>> {
+        let cells: Vec<u64> = whole.cells.iter().map(|cell| cell.init).collect();
+        let mut all = vec![];
+        for Group { entries, classes, .. } in &self.groups {
+            let found = prove::templates(whole, classes, entries, &cells, &self.deadline);
+            let found = found.map_err(|error| anyhow::anyhow!("a bug: {error}"))?;
+            all.extend(found.into_iter().filter(|one| FlowCache::Auto.is_worth(&one.saved)).map(|one| {
+                let class = &classes.classes[one.class];
+                TemplateWork {
+                    met: optimize::Counts::at_most(&one.program),
+                    least: class.after(&classes.pool),
+                }
+            }));
+        }
+        Ok(all)
+    }
+
     /// Walks a fused region, for some seconds; at most `most` classes for each kind of entry.
     pub fn of(region: &FusedRegion, nodes: &[Node], most: usize) -> Walked {
         let start = Instant::now();
@@ -158,26 +242,15 @@ impl Walked {
         // Cannot fail: the program differs from the verified one only in names.
         let program = Arc::new(Verified::new(program).unwrap_or_else(|_| linked.program.clone()));
         let entries: Vec<(usize, usize)> = region.entries().collect();
-        let (fed, others): (Vec<usize>, Vec<usize>) =
-            (0..entries.len()).partition(|at| is_fed_by_port(nodes, entries[*at]));
         let deadline = Deadline::new(start + LONGEST_WALK, Arc::default());
-        let mut groups = vec![];
-        for (frames, of) in [(true, fed), (false, others)] {
-            if of.is_empty() {
-                continue;
-            }
-            let options = Options {
-                entries: Some(&of),
-                origins: &linked.origins,
-                frames,
-                settled_cells: Some(&settled),
-                max_paths: most,
-                deadline: Some(&deadline),
-                ..Options::default()
-            };
-            let classes = Classes::of(&program, &options);
-            groups.push(Group { program: Arc::clone(&program), entries: of, classes });
-        }
+        let options = Options {
+            origins: &linked.origins,
+            settled_cells: Some(&settled),
+            max_paths: most,
+            deadline: Some(&deadline),
+            ..Options::default()
+        };
+        let groups = groups(&program, region, nodes, &options);
         let enters = entries.iter().map(|(node, port)| format!("[{port}]{}", nodes[*node].name));
         let targets = linked.outputs.iter().map(|&(part, port)| {
             let end = nodes[region.parts[part]].outputs.get(port).copied().flatten();
@@ -185,7 +258,7 @@ impl Walked {
         });
         let took_ms = start.elapsed().as_secs_f64() * 1e3;
         let (enters, leaves, targets) = (enters.collect(), leaves(region, nodes), targets.collect());
-        Walked { groups, names, enters, leaves, targets, cells, took_ms }
+        Walked { deadline, most, groups, names, enters, leaves, targets, cells, took_ms }
     }
 
     /// How many classes there are.

@@ -31,6 +31,14 @@ pub struct RegionShown {
     program: BeforeAfter,
     /// The most operations of each kind on one packet's path.
     packet: BeforeAfter,
+    /// Whether these are the most of all classes. Else packets are not covered by classes, and it is the most
+    /// of all paths through the program's graph, which may be more: tests on one path may contradict each other.
+    packet_of_classes: bool,
+    /// The same on the fast path, where the program has one.
+    fast_path: Option<Operations>,
+    /// The most that a packet of a flow meets that has an entry in the flow cache; none where such flows save
+    /// nothing, or none were found.
+    flow_entry: Option<FlowWork>,
     /// The most that a class needs, where each field is read once and written once, and nothing is written to
     /// what is dropped.
     least: classes::Counts,
@@ -47,6 +55,17 @@ pub struct RegionShown {
     build: Build,
 }
 
+/// Work by the flow cache's entries.
+#[derive(Debug, Serialize)]
+struct FlowWork {
+    /// The number of templates that were found.
+    templates: usize,
+    /// The most operations of each kind: the lookup of the entry, with its key, and the template.
+    packet: Operations,
+    /// The most that a class of such packets needs.
+    least: classes::Counts,
+}
+
 /// Operations of the elements one by one, and of the fused program.
 #[derive(Debug, Serialize)]
 struct BeforeAfter {
@@ -60,6 +79,7 @@ struct Operations {
     instructions: usize,
     reads: usize,
     writes: usize,
+    annotations: usize,
     checksums_computed: usize,
     checksums_updated: usize,
     checks: usize,
@@ -73,6 +93,7 @@ impl From<Counts> for Operations {
             instructions: counts.insts,
             reads: counts.loads,
             writes: counts.stores,
+            annotations: counts.annos,
             checksums_computed: counts.sums,
             checksums_updated: counts.updates,
             checks: counts.checks,
@@ -204,9 +225,17 @@ pub fn describe(
             }
         });
     let classes = walked.shown(detail);
-    let most =
-        |of: fn(&classes::Counts) -> usize| classes.iter().map(|class| of(&class.after)).max().unwrap_or(0);
     let report = &made.report;
+    let runs = made.fast.as_ref().unwrap_or(&made.program);
+    let met = walked.most_met().zip(walked.most_met_in(runs, region, nodes));
+    let (before, after) = met.unwrap_or_else(|| (report.packet_before, Counts::at_most(runs)));
+    let fast_path = made.fast.as_ref().and_then(|fast| synth::fast_path::counts(&made.program, fast));
+    let templates = walked.templates(&made.program)?;
+    let flow_entry = (!templates.is_empty()).then(|| FlowWork {
+        templates: templates.len(),
+        packet: templates.iter().fold(Counts::default(), |most, one| most.max(&one.met)).into(),
+        least: most(templates.iter().map(|one| &one.least)),
+    });
     Ok(RegionShown {
         elements: region.nodes().map(|node| nodes[node].name.clone()).collect(),
         enters: region.entries().map(|(node, port)| format!("[{port}]{}", nodes[node].name)).collect(),
@@ -218,12 +247,11 @@ pub fn describe(
         instructions: linked.program.blocks.iter().map(|block| block.insts.len() + 1).sum(),
         counted_wires: linked.flow.counted.len(),
         program: BeforeAfter { before: report.before.into(), after: report.after.into() },
-        packet: BeforeAfter { before: report.packet_before.into(), after: report.packet_after.into() },
-        least: classes::Counts {
-            reads: most(|numbers| numbers.reads),
-            writes: most(|numbers| numbers.writes),
-            checksums: most(|numbers| numbers.checksums),
-        },
+        packet: BeforeAfter { before: before.into(), after: after.into() },
+        packet_of_classes: met.is_some(),
+        fast_path: fast_path.map(Operations::from),
+        flow_entry,
+        least: most(classes.iter().map(|class| &class.after)),
         classes,
         not_covered: walked.left(if detail == Detail::All { usize::MAX } else { MOST_NOT_COVERED }),
         not_covered_paths: walked.left_paths(),
@@ -237,6 +265,17 @@ pub fn describe(
             expressions: walked.groups.iter().map(|group| group.classes.pool.len()).sum(),
         },
     })
+}
+
+/// The most of each kind.
+fn most<'a>(all: impl Iterator<Item = &'a classes::Counts> + Clone) -> classes::Counts {
+    let most = |of: fn(&classes::Counts) -> usize| all.clone().map(of).max().unwrap_or(0);
+    classes::Counts {
+        reads: most(|counts| counts.reads),
+        writes: most(|counts| counts.writes),
+        annotations: most(|counts| counts.annotations),
+        checksums: most(|counts| counts.checksums),
+    }
 }
 
 fn classes(count: usize) -> String {
@@ -297,12 +336,16 @@ impl RegionShown {
 
     /// The table of operations before and after fusion.
     fn work(&self) -> Vec<String> {
-        let title = "the most that one packet meets";
+        let title = match self.packet_of_classes {
+            true => "the most that one packet meets",
+            false => "the most on a path of the graph",
+        };
         let row = |name: &str, counts: &Operations| {
             format!(
-                "{name:<32}{:>7}{:>8}{:>11}{:>9}{:>8}{:>7}{:>9}",
+                "{name:<32}{:>7}{:>8}{:>13}{:>11}{:>9}{:>8}{:>7}{:>9}",
                 counts.reads,
                 counts.writes,
+                counts.annotations,
                 counts.checksums_computed,
                 counts.checksums_updated,
                 counts.checks,
@@ -310,13 +353,25 @@ impl RegionShown {
                 counts.lookups
             )
         };
-        let classes::Counts { reads, writes, checksums } = self.least;
-        vec![
-            format!("{title:<32}  reads  writes  checksums  updates  checks  tests  lookups"),
+        let least = |name: &str, counts: &classes::Counts| {
+            let classes::Counts { reads, writes, annotations, checksums } = counts;
+            format!("{name:<32}{reads:>7}{writes:>8}{annotations:>13}{checksums:>11}")
+        };
+        let mut rows = vec![
+            format!("{title:<32}  reads  writes  annotations  checksums  updates  checks  tests  lookups"),
             row("  elements one by one", &self.packet.before),
             row("  fused", &self.packet.after),
-            format!("{:<32}{reads:>7}{writes:>8}{checksums:>11}", "  a class by itself needs"),
-        ]
+        ];
+        rows.extend(self.fast_path.iter().map(|met| row("  fused, by the fast path", met)));
+        rows.push(least("  a class by itself needs", &self.least));
+        match &self.flow_entry {
+            Some(FlowWork { packet, least: needed, .. }) => {
+                rows.push(row("  a flow by its entry", packet));
+                rows.push(least("  a class of such flows needs", needed));
+            }
+            None => rows.push("  no flow was found whose entry in the flow cache saves enough".into()),
+        }
+        rows
     }
 
     /// A summary of the classes.
@@ -423,7 +478,7 @@ impl ClassShown {
         );
         out += &titled("    sets", 9, &self.readable_writes());
         out += &titled("    state", 9, &self.effects);
-        let classes::Counts { reads, writes, checksums } = self.before;
+        let classes::Counts { reads, writes, checksums, .. } = self.before;
         out += &format!(
             "    needs {} of {reads} reads, {} of {writes} writes, {} of {checksums} checksums\n",
             self.after.reads, self.after.writes, self.after.checksums

@@ -77,6 +77,11 @@ fn the_same_is_said_as_json() {
         assert!(number(after, what) < number(before, what), "{what} are as many as before");
     }
     assert!(number(&region["least"], "reads") < number(&region["packet"]["after"], "reads"));
+    // A flow's entry is one lookup in place of two, with hardly more reads and writes than its class needs.
+    let (entry, least) = (&region["flow_entry"]["packet"], &region["flow_entry"]["least"]);
+    assert_eq!((number(entry, "lookups"), number(&region["packet"]["after"], "lookups")), (1, 2));
+    assert!(number(entry, "reads") >= number(least, "reads"));
+    assert_eq!(number(entry, "writes"), number(least, "writes"));
     let mappings = &region["tables"][0];
     assert_eq!(
         (mappings["name"].as_str(), number(mappings, "key_bytes")),

@@ -6,9 +6,14 @@ use super::names::{self, Context};
 use super::{Class, Counts, Exit};
 use std::collections::BTreeSet;
 
-/// Counts the accesses of at most 64 bits that adjacent bits need.
-fn accesses(bits: impl IntoIterator<Item = Bits>) -> usize {
-    let all: BTreeSet<Bits> = bits.into_iter().filter(|bits| bits.root != Root::Anno).collect();
+/// Counts the accesses of at most 64 bits that adjacent bits need: to the packet's bytes, and to annotations.
+fn accesses(bits: impl IntoIterator<Item = Bits>) -> [usize; 2] {
+    let (annos, bytes): (BTreeSet<Bits>, BTreeSet<Bits>) =
+        bits.into_iter().partition(|bits| bits.root == Root::Anno);
+    [bytes, annos].map(of_kind)
+}
+
+fn of_kind(all: BTreeSet<Bits>) -> usize {
     let mut count = 0;
     let mut open: Option<Bits> = None;
     for bits in all {
@@ -48,7 +53,8 @@ impl Class {
         collect_factors(pool, &self.filter.0, &mut seen);
         let dropped = matches!(self.exit, Exit::Drop(_));
         let writes: &[Write] = if dropped { &[] } else { &self.end.bytes };
-        for write in writes.iter().chain(&self.end.annos) {
+        let annos: &[Write] = if dropped { &[] } else { &self.end.annos };
+        for write in writes.iter().chain(annos) {
             collect(pool, write.value, &mut seen);
         }
         self.end.cells.values().for_each(|value| collect(pool, *value, &mut seen));
@@ -59,11 +65,17 @@ impl Class {
         };
         let sums =
             seen.iter().filter(|id| matches!(pool.node(**id), Node::IpSum(..) | Node::TransportSum(_)));
+        let [reads, read_annos] = accesses(seen.iter().filter_map(bits));
+        let [writes_of, written_annos] = accesses(writes.iter().chain(annos).map(|write| write.bits));
+        let type_read = seen.iter().any(|id| matches!(pool.node(*id), Node::Atom(Atom::PacketType)));
+        let type_written =
+            !dropped && !matches!(pool.node(self.end.packet_type), Node::Atom(Atom::PacketType));
         let context = Context::of(pool, &self.filter);
         let mended = writes.iter().filter(|write| names::bits(pool, write.bits, &context).ends_with(".sum"));
         Counts {
-            reads: accesses(seen.iter().filter_map(bits)),
-            writes: accesses(writes.iter().map(|write| write.bits)),
+            reads,
+            writes: writes_of,
+            annotations: read_annos + written_annos + usize::from(type_read) + usize::from(type_written),
             checksums: sums.count() + mended.count(),
         }
     }

@@ -50,6 +50,7 @@ fn add_new<T: PartialEq>(list: &mut Vec<T>, more: Vec<T>) {
 fn absorb(path: &mut Path, other: Path) {
     path.facts.join(&other.facts);
     path.counts.join(&other.counts);
+    path.met = path.met.max(&other.met);
     // A chain of sixteen firewalls has more paths than a number has room for.
     path.merged_paths = path.merged_paths.saturating_add(other.merged_paths);
     add_new(&mut path.wasted, other.wasted);

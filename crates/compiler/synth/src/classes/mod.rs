@@ -36,6 +36,7 @@ mod updates;
 mod walk;
 mod writes;
 
+use crate::optimize;
 use expr::Pool;
 use facts::Facts;
 use filter::Filter;
@@ -60,6 +61,8 @@ pub struct Class {
     pub end: PathState,
     /// Operations on the path; with several paths, the maximum.
     pub before: Counts,
+    /// The same of all kinds, tests and lookups included.
+    pub met: optimize::Counts,
     /// Decisions on the path.
     pub steps: Vec<Step>,
     /// Writes on the path, if the packet is dropped.
@@ -120,6 +123,7 @@ impl Classes {
                     path.state
                 },
                 before: path.counts,
+                met: path.met,
                 steps: path.steps,
                 wasted: if matches!(exit, Exit::Drop(_)) { path.wasted } else { vec![] },
                 merged_paths: path.merged_paths,

@@ -5,6 +5,7 @@ use super::facts::Facts;
 use super::filter::Filter;
 use super::path_state::PathState;
 use crate::deadline::Deadline;
+use crate::optimize;
 use ir::analysis::interval::IntervalSet;
 use ir::program::{BlockId, Value};
 use packet::field::Field;
@@ -75,6 +76,8 @@ pub struct Counts {
     pub reads: usize,
     /// Writes of header fields.
     pub writes: usize,
+    /// Reads and writes of annotations and of the packet type.
+    pub annotations: usize,
     /// Checksums computed or updated.
     pub checksums: usize,
 }
@@ -83,6 +86,7 @@ impl Counts {
     pub(super) fn join(&mut self, other: &Counts) {
         self.reads = self.reads.max(other.reads);
         self.writes = self.writes.max(other.writes);
+        self.annotations = self.annotations.max(other.annotations);
         self.checksums = self.checksums.max(other.checksums);
     }
 }
@@ -132,6 +136,8 @@ pub(super) struct Path {
     pub values: BTreeMap<Value, Id>,
     pub steps: Vec<Step>,
     pub counts: Counts,
+    /// All operations of the blocks on it.
+    pub met: optimize::Counts,
     pub wasted: Vec<Wasted>,
     /// Paths that were merged into this one, itself included.
     pub merged_paths: usize,

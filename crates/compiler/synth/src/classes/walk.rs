@@ -10,6 +10,7 @@ use super::filter::Filter;
 use super::path::{Counts, Done, Exit, Left, Options, Path, Step, Wasted};
 use super::path_state::{PathState, StateLocation};
 use super::simplify::Maker;
+use crate::optimize;
 use ir::BinOp;
 use ir::analysis::interval::{IntervalSet, ones};
 use ir::analysis::live::live_in;
@@ -82,6 +83,7 @@ impl<'a> Walker<'a> {
             values: BTreeMap::new(),
             steps: vec![],
             counts: Counts::default(),
+            met: optimize::Counts::default(),
             wasted: vec![],
             merged_paths: 1,
         };
@@ -133,9 +135,10 @@ impl<'a> Walker<'a> {
         Maker { pool, facts: &path.facts }
     }
 
-    fn block(&mut self, path: Path, id: BlockId) {
+    fn block(&mut self, mut path: Path, id: BlockId) {
         let program = self.program;
         let block = program.block(id);
+        path.met = path.met.plus(&optimize::Counts::of_block(block));
         let mut paths = vec![path];
         for (value, inst) in &block.insts {
             let mut next = Vec::with_capacity(paths.len());
@@ -421,6 +424,8 @@ impl<'a> Walker<'a> {
                 counts.checksums += usize::from(sums.contains(&field));
                 path.wasted.push(Wasted { origin: self.origin(), field });
             }
+            Inst::LoadAnno(_) | Inst::StoreAnno(..) => counts.annotations += 1,
+            Inst::PacketType | Inst::SetPacketType(_) => counts.annotations += 1,
             Inst::IpSum | Inst::TransportSum(_) => counts.checksums += 1,
             _ => {}
         }

@@ -16,8 +16,11 @@
 //! what it wrote, or reads what only the machine knows. Paths are chosen by the program alone, not by counts.
 
 mod assemble;
+mod counts;
 mod packet_state;
 mod walk;
+
+pub use counts::counts;
 
 use crate::optimize::{self, Known};
 use ir::analysis::order::Order;

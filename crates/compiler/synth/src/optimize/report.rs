@@ -9,10 +9,12 @@ pub struct Counts {
     pub blocks: usize,
     /// Instructions.
     pub insts: usize,
-    /// Reads of the packet, annotations included.
+    /// Reads of the packet's bytes, of at most 64 bits each.
     pub loads: usize,
-    /// Writes to it.
+    /// Writes to them.
     pub stores: usize,
+    /// Reads and writes of its annotations and of its packet type.
+    pub annos: usize,
     /// Tests whether bytes are there or headroom is free.
     pub checks: usize,
     /// Tests of values.
@@ -26,12 +28,15 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn of_block(block: &Block) -> Counts {
+    /// The counts of a block.
+    pub(crate) fn of_block(block: &Block) -> Counts {
         let mut counts = Counts { blocks: 1, insts: block.insts.len(), ..Counts::default() };
         for (_, inst) in &block.insts {
             match inst {
-                Inst::Load(_) | Inst::LoadAnno(_) | Inst::PacketType => counts.loads += 1,
-                Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_) => counts.stores += 1,
+                Inst::Load(_) => counts.loads += 1,
+                Inst::Store(..) => counts.stores += 1,
+                Inst::LoadAnno(_) | Inst::StoreAnno(..) => counts.annos += 1,
+                Inst::PacketType | Inst::SetPacketType(_) => counts.annos += 1,
                 Inst::IpSum | Inst::TransportSum(_) => counts.sums += 1,
                 Inst::CsumUpdate(..) => counts.updates += 1,
                 _ => {}
@@ -51,7 +56,9 @@ impl Counts {
         program.blocks.iter().fold(Counts::default(), |all, block| all.plus(&Counts::of_block(block)))
     }
 
-    /// For each count, the maximum over the packets. Different counts may be from different paths.
+    /// For each count, the maximum over the paths through the program's graph. Different counts may be from
+    /// different paths, and no packet may take a path: its tests may contradict each other. The maximum over
+    /// packets is that over the classes of the program ([`crate::classes::Class::met`]).
     pub fn at_most(program: &Program) -> Counts {
         let mut behind = vec![Counts::default(); program.blocks.len()];
         for id in program.topological_order().into_iter().rev() {
@@ -64,11 +71,13 @@ impl Counts {
         entries.fold(Counts::default(), |most, entry| most.max(&behind[entry.index()]))
     }
 
-    fn plus(&self, other: &Counts) -> Counts {
+    /// The sum of both.
+    pub(crate) fn plus(&self, other: &Counts) -> Counts {
         self.zip(other, |a, b| a + b)
     }
 
-    fn max(&self, other: &Counts) -> Counts {
+    /// For each count, the larger one.
+    pub fn max(&self, other: &Counts) -> Counts {
         self.zip(other, usize::max)
     }
 
@@ -78,6 +87,7 @@ impl Counts {
             insts: with(self.insts, other.insts),
             loads: with(self.loads, other.loads),
             stores: with(self.stores, other.stores),
+            annos: with(self.annos, other.annos),
             checks: with(self.checks, other.checks),
             branches: with(self.branches, other.branches),
             sums: with(self.sums, other.sums),
@@ -94,9 +104,9 @@ pub struct Report {
     pub before: Counts,
     /// Counts of the optimised program.
     pub after: Counts,
-    /// The maximum for one packet, in the original program.
+    /// The maximum for one path ([`Counts::at_most`]), in the original program.
     pub packet_before: Counts,
-    /// The maximum for one packet, in the optimised program.
+    /// The maximum for one path, in the optimised program.
     pub packet_after: Counts,
     /// The number of walks over the program.
     pub rounds: usize,

@@ -37,6 +37,20 @@ pub enum FlowCache {
     Eager,
 }
 
+impl FlowCache {
+    /// Whether entries that save so much are worth their lookup.
+    pub fn is_worth(self, saved: &Saved) -> bool {
+        match self {
+            FlowCache::Auto => {
+                saved.states >= SEVERAL || 4 * saved.lookups + saved.prefixes + saved.decisions / 8 >= WORTH
+            }
+            FlowCache::Off => saved.states >= SEVERAL,
+            FlowCache::Eager => true,
+            FlowCache::Never => false,
+        }
+    }
+}
+
 /// The most templates.
 const MOST_TEMPLATES: usize = 64;
 /// The time in each millisecond for recording packets: while recording yields entries, and for trying whether
@@ -433,18 +447,6 @@ impl Cache {
         refusal
     }
 
-    /// Whether entries of a template are worth their lookup.
-    fn is_worth(&self, saved: &Saved) -> bool {
-        match self.how {
-            FlowCache::Auto => {
-                saved.states >= SEVERAL || 4 * saved.lookups + saved.prefixes + saved.decisions / 8 >= WORTH
-            }
-            FlowCache::Off => saved.states >= SEVERAL,
-            FlowCache::Eager => true,
-            FlowCache::Never => false,
-        }
-    }
-
     /// Inserts an entry for a flow if the compiled program has its template; else adds the template.
     fn insert(
         &mut self,
@@ -455,7 +457,7 @@ impl Cache {
         state: &mut EvalState<'_>,
     ) {
         let Recording { template, numbers, lines, saved } = recorded;
-        if !self.is_worth(&saved) {
+        if !self.how.is_worth(&saved) {
             return;
         }
         // A flow that one table knows has to show that it goes on: an entry saves little, and costs as much.

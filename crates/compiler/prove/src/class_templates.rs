@@ -1,0 +1,204 @@
+//! The flow-cache templates that packets of a program's traffic classes have.
+//!
+//! Templates are derived from packets that arrive. Here they are derived from packets that are made for each
+//! class, as the worker would do it: the packet runs through the whole program, so that its flow has its records,
+//! and is recorded.
+
+use crate::blast::Blaster;
+use crate::conditions::conditions;
+use crate::flow_entry::{Ordered, Templates};
+use crate::gates::Answer;
+use crate::model;
+use crate::record_forms;
+use crate::tables::TestTables;
+use ir::analysis::lasting::Written;
+use ir::eval::{EvalState, Exit};
+use ir::{Tables, Verified};
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+use shm::descriptor::HEADROOM;
+use std::time::Duration;
+use synth::classes::expr::{Atom, Id};
+use synth::classes::packets::{CreatedPacket, World};
+use synth::classes::{self, Class, Classes};
+use synth::deadline::Deadline;
+use synth::template::Saved;
+
+/// The time limit for finding a packet.
+const SEARCH: Duration = Duration::from_millis(200);
+/// The most packets of a class that are recorded: at the boundaries of its conditions they may have other
+/// templates, or none where an IP header has options.
+const MOST_PACKETS: usize = 12;
+
+/// The first byte of an IPv4 header without options.
+const SHORT: u64 = 0x45;
+/// The classes whose packets are tried, those with the most lookups first: an entry saves lookups.
+const MOST_CLASSES: usize = 64;
+
+/// A template that packets of a class have.
+pub struct ClassTemplate {
+    /// The index of the class.
+    pub class: usize,
+    /// The program of the template, as it would run: the lookup of the flow's entry, guards, writes.
+    pub program: Verified,
+    /// The work that an entry saves.
+    pub saved: Saved,
+}
+
+/// The templates of packets of the classes that leave by a port, where one was found until the deadline. `whole` is the program whose
+/// flows have entries; the classes are of a program with the same inputs, tables, cells and exits, and `entries`
+/// has the input of each of their entries. `cells` are the values of cells that programs do not write.
+///
+/// # Errors
+/// When a program breaks an invariant: a bug.
+pub fn templates(
+    whole: &Verified,
+    classes: &Classes,
+    entries: &[usize],
+    cells: &[u64],
+    deadline: &Deadline,
+) -> Result<Vec<ClassTemplate>, String> {
+    let mut search = Search {
+        whole,
+        classes,
+        cells,
+        deadline,
+        written: record_forms::alternatives(whole),
+        templates: Templates::default(),
+        rng: Pcg64::seed_from_u64(1),
+    };
+    let mut all = vec![];
+    let leaves = |class: &Class| matches!(class.exit, classes::Exit::Emit(_) | classes::Exit::EmitTo(_));
+    let mut tried: Vec<(usize, &Class)> =
+        classes.classes.iter().enumerate().filter(|(_, class)| leaves(class)).collect();
+    tried.sort_by_key(|(_, class)| std::cmp::Reverse(class.end.finds.len()));
+    for (number, class) in tried.into_iter().take(MOST_CLASSES) {
+        if !deadline.is_over() {
+            search.class(number, class, entries[class.entry], &mut all)?;
+        }
+    }
+    Ok(all)
+}
+
+struct Search<'a> {
+    whole: &'a Verified,
+    classes: &'a Classes,
+    cells: &'a [u64],
+    deadline: &'a Deadline,
+    /// How the program changes the numbers in records, in each alternative for each table.
+    written: Vec<Vec<Written>>,
+    templates: Templates,
+    rng: Pcg64,
+}
+
+impl Search<'_> {
+    fn class(
+        &mut self,
+        number: usize,
+        class: &Class,
+        entry: usize,
+        all: &mut Vec<ClassTemplate>,
+    ) -> Result<(), String> {
+        let mut blaster = Blaster::new(&self.classes.pool, self.deadline);
+        let filter = blaster.filter(&class.filter);
+        let (rest, room) = (blaster.free(Atom::Rest, 32), blaster.free(Atom::Room, 12));
+        let usual = blaster.gates.number(HEADROOM as u64);
+        let mut wanted = vec![filter, blaster.gates.is_zero(&rest), blaster.gates.equal(&room, &usual)];
+        let mut bounds = vec![];
+        conditions(&class.filter.0, &mut bounds);
+        // Only headers without options have entries.
+        let first_byte =
+            bounds.iter().find(|(_, set)| set.intervals().first().is_some_and(|of| of.0 == SHORT));
+        if let Some((of, _)) = first_byte {
+            let (word, short) = (blaster.word(*of), blaster.gates.number(SHORT));
+            wanted.push(blaster.gates.equal(&word, &short));
+        }
+        if blaster.gates.ask(&wanted, SEARCH) != Answer::Found {
+            return Ok(());
+        }
+        self.solution(&blaster, (number, class, entry), all)?;
+        let ends =
+            bounds.iter().flat_map(|(of, set)| set.intervals().iter().map(|interval| (*of, *interval)));
+        let ends: Vec<(Id, u64)> = ends.flat_map(|(of, (first, last))| [(of, first), (of, last)]).collect();
+        let mut left = MOST_PACKETS;
+        for (of, end) in ends {
+            if left == 0 || self.deadline.is_over() {
+                break;
+            }
+            let (word, end) = (blaster.word(of), blaster.gates.number(end));
+            let there = blaster.gates.equal(&word, &end);
+            if blaster.gates.known(there).is_some() {
+                continue;
+            }
+            wanted.push(there);
+            left -= 1;
+            if blaster.gates.ask(&wanted, SEARCH) == Answer::Found {
+                self.solution(&blaster, (number, class, entry), all)?;
+            }
+            wanted.pop();
+        }
+        Ok(())
+    }
+
+    /// Records the packet of a solution.
+    fn solution(
+        &mut self,
+        blaster: &Blaster<'_>,
+        (number, class, entry): (usize, &Class, usize),
+        all: &mut Vec<ClassTemplate>,
+    ) -> Result<(), String> {
+        let Some((made, tables)) = self.packet(blaster, class) else { return Ok(()) };
+        let Some((program, saved)) = self.template(entry, &made, tables)? else { return Ok(()) };
+        let is_known = |known: &ClassTemplate| known.class == number && known.program == program;
+        if !all.iter().any(is_known) {
+            all.push(ClassTemplate { class: number, program, saved });
+        }
+        Ok(())
+    }
+
+    /// A packet of the class of one segment, from the solver's solution.
+    fn packet(&mut self, blaster: &Blaster<'_>, class: &Class) -> Option<(CreatedPacket, TestTables)> {
+        let made = model::packet(blaster, self.cells, &mut self.rng);
+        let tables = model::tables(blaster, &self.whole.tables);
+        let keys = |table: u16| tables.0.get(usize::from(table)).map_or(vec![], |table| table.keys());
+        let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
+        let mut world = World { tables: &mut fresh, keys: &keys };
+        let mut made = class.mended(self.classes, made, &mut world, &mut self.rng)?;
+        let written = self.whole.written_cells();
+        for ((cell, value), written) in made.cells.iter_mut().zip(self.cells).zip(written) {
+            if !written {
+                *cell = *value;
+            }
+        }
+        (made.packet.total() == made.packet.len()).then_some((made, tables))
+    }
+
+    /// The template of a packet's flow, once the packet has made its records.
+    fn template(
+        &mut self,
+        entry: usize,
+        made: &CreatedPacket,
+        mut tables: TestTables,
+    ) -> Result<Option<(Verified, Saved)>, String> {
+        let order: Vec<usize> = (0..tables.0.len()).collect();
+        let (mut packet, mut buffer, mut cells) = (made.packet, made.buffer.clone(), made.cells.clone());
+        let mut own = Ordered { tables: &mut tables, order: &order };
+        let mut state = EvalState { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
+        let exit = ir::eval::run(self.whole, entry, &mut packet, buffer.as_mut_slice(), &mut state)
+            .map_err(|error| error.to_string())?;
+        if let Exit::Slow(_) = exit {
+            return Ok(None);
+        }
+        for written in &self.written {
+            let mut tables = tables.clone();
+            for (table, written) in tables.0.iter_mut().zip(written) {
+                table.written.clone_from(written);
+            }
+            tables.limit_times(made.now_ns);
+            if let Some(flow) = self.templates.entry((self.whole, entry), made, tables, &order)? {
+                return Ok(Some((flow.cache_program.clone(), flow.recording.saved)));
+            }
+        }
+        Ok(None)
+    }
+}

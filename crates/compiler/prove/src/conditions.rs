@@ -1,0 +1,15 @@
+//! The conditions of a filter, whose boundaries are where packets are worth trying.
+
+use ir::analysis::interval::IntervalSet;
+use synth::classes::expr::Id;
+use synth::classes::filter::Factor;
+
+/// All conditions of a filter that have boundaries.
+pub fn conditions(factors: &[Factor], into: &mut Vec<(Id, IntervalSet)>) {
+    for factor in factors {
+        match factor {
+            Factor::Is(id, set) => into.push((*id, set.clone())),
+            Factor::Any(lists) => lists.iter().for_each(|list| conditions(list, into)),
+        }
+    }
+}
