@@ -156,13 +156,14 @@ pub fn assembled<const MODES: usize>(
     path: &Path,
     defines: &[String],
     evaluator: bool,
-    modes: [FusedElements; MODES],
+    modes: impl Fn(&Chain) -> [FusedElements; MODES],
     machine: Machine,
     short: bool,
 ) -> anyhow::Result<Option<(SourceMap, Chain, [Assembly; MODES])>> {
     let Loaded { map, mut diags, chain, .. } = load(path, defines, machine)?;
     let mut assemblies = vec![];
-    for (number, mode) in modes.into_iter().enumerate() {
+    let modes = chain.as_ref().map(modes);
+    for (number, mode) in modes.into_iter().flatten().enumerate() {
         if let Some(chain) = chain.as_ref().filter(|_| !diags.has_errors()) {
             // Each mode finds the same.
             let mut again = Diagnostics::new();
@@ -181,7 +182,8 @@ pub fn assembled<const MODES: usize>(
 /// # Errors
 /// When the file cannot be read, or standard output cannot be written.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
-    let modes = [FusedElements::Nothing];
+    // As it will run, so that it says what is too large for that.
+    let modes = |chain: &Chain| [chain.fused(None)];
     let machine = if args.here { Machine::This } else { Machine::Any };
     let Some((_, chain, [assembly])) =
         assembled(&args.chain, &args.defines, !args.programs, modes, machine, args.short)?

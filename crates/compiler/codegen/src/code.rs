@@ -109,6 +109,18 @@ unsafe impl Send for Code {}
 // SAFETY: as above; shared access only reads plan and function addresses.
 unsafe impl Sync for Code {}
 
+/// The instructions of all functions that a program is compiled to, with or without a fast path: what two lookups
+/// lead to is in the functions of both.
+pub fn functions_size(program: &Program, fast: Option<&Verified>) -> usize {
+    let size = |program: &Program, walked: bool| -> usize {
+        let regions = plan(program, walked).regions;
+        let blocks = regions.iter().flat_map(|region| &region.blocks);
+        blocks.map(|block| program.block(*block).insts.len() + 1).sum()
+    };
+    let walked = lookup_region::has_walkable_tables(program).then(|| size(program, true));
+    size(program, false) + walked.unwrap_or(0) + fast.map_or(0, |fast| size(fast, true))
+}
+
 impl CodeBuilder {
     /// A builder for this machine.
     ///

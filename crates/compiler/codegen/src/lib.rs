@@ -20,6 +20,6 @@ pub mod lookup_row;
 mod lower;
 pub mod stage;
 
-pub use code::{Code, CodeBuilder, CodegenError, Compiled, Listed, ProgramId};
+pub use code::{Code, CodeBuilder, CodegenError, Compiled, Listed, ProgramId, functions_size};
 
 pub use stage::{Engine, Scratch, SlotBuffer, pass, run};

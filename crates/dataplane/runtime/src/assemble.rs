@@ -11,15 +11,15 @@ use click::config::NameTable;
 use click::flow::{self, Processing};
 use click::{ElementId, Graph};
 use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
-use diag::Diagnostics;
+use diag::{Diagnostics, Span};
 use element::{Class, Configure, Element, Services, Shape, StateScope};
 use ir::{Program, Verified};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use worker::counters::NodeCounters;
 use worker::exchange::{Live, SharedState};
-use worker::fusion::{self, FlowCache, FusedRegion, How};
+use worker::fusion::{self, FlowCache, FusedRegion, How, NotFused, TooLarge};
 use worker::graph::{End, Lowered, Node, Pulled};
 use worker::passage::{self, QueuePassage};
 
@@ -62,6 +62,8 @@ pub struct Assembly {
     pub graphs: Vec<Vec<Node>>,
     /// The fused regions of each graph.
     pub regions: Vec<Vec<FusedRegion>>,
+    /// What could be a fused region, and is too large.
+    pub refused: Vec<RefusedRegion>,
     /// Its queues, and whether packets pass them.
     pub queues: Vec<QueuePassage>,
     /// The context for exchanging elements while they run.
@@ -146,10 +148,13 @@ fn assemble_all(
         passage::open(nodes, &queues)
             .unwrap_or_else(|error| panic!("an invalid program for a queue: {error}"));
     }
-    let mut regions = fuse(&mut graphs, options)?;
+    let (mut regions, refused) = fuse(&mut graphs, options);
+    if options.fused != FusedElements::Nothing {
+        say_refused(&refused, graph, &nfs, diags);
+    }
     let programs = compile(&mut graphs, &mut regions, options)?;
     let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
-    Ok(Some(Assembly { graphs, regions, queues, live: Arc::new(live), programs, nfs }))
+    Ok(Some(Assembly { graphs, regions, refused, queues, live: Arc::new(live), programs, nfs }))
 }
 
 /// The names of the configurations that a graph is composed of: its NFs, and each instance of one.
@@ -283,28 +288,69 @@ fn note_writers(wires: &Wires, nodes: &mut [Node]) {
     }
 }
 
-/// Builds the fused regions of each graph, the same in all.
-fn fuse(graphs: &mut [Vec<Node>], options: &Options) -> Result<Vec<Vec<FusedRegion>>, AssembleError> {
+/// A set of elements that could be a fused region and is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefusedRegion {
+    /// Its elements.
+    pub nodes: Vec<usize>,
+    /// Why.
+    pub why: NotFused,
+}
+
+/// Builds the fused regions of each graph, the same in all. The elements of regions that are too large run one
+/// by one.
+fn fuse(graphs: &mut [Vec<Node>], options: &Options) -> (Vec<Vec<FusedRegion>>, Vec<RefusedRegion>) {
     // If no region is wanted now, all are built, because the execution mode may change.
     let is_wanted = options.fused != FusedElements::Nothing;
     let which = if is_wanted { &options.fused } else { &FusedElements::All };
     let how = How { is_wanted, is_evaluated: options.evaluator, cache: options.cache };
     let found = fusion::find(&graphs[0], which, options.workers.max(1));
-    let mut all = vec![];
+    let (mut all, mut refused): (Vec<Vec<FusedRegion>>, Vec<RefusedRegion>) = (vec![], vec![]);
     for nodes in graphs.iter_mut() {
-        let regions = found.iter().enumerate();
-        let regions = regions.map(|(number, layout)| FusedRegion::new(number, layout, nodes, how));
-        match regions.collect::<Result<Vec<_>, _>>() {
-            Ok(regions) => all.push(regions),
-            Err(error) if is_wanted => return Err(error.into()),
-            // Then the chain cannot run fused later either.
-            Err(_) => {
-                graphs.iter_mut().flatten().for_each(|node| node.entries.clear());
-                return Ok(graphs.iter().map(|_| vec![]).collect());
+        let mut regions: Vec<FusedRegion> = vec![];
+        for layout in &found {
+            // What is refused is so in every graph.
+            let node = layout.parts[0].node;
+            if refused.iter().any(|region| region.nodes.contains(&node)) {
+                continue;
+            }
+            let like = all.first().and_then(|first| first.get(regions.len()));
+            match FusedRegion::new(regions.len(), layout, nodes, how, like) {
+                Ok(region) => regions.push(region),
+                Err(why) => {
+                    let nodes: BTreeSet<usize> = layout.parts.iter().map(|part| part.node).collect();
+                    refused.push(RefusedRegion { nodes: nodes.into_iter().collect(), why });
+                }
             }
         }
+        all.push(regions);
     }
-    Ok(all)
+    (all, refused)
+}
+
+/// Warns of regions that were to run as one program and do not, at the element that has most of it.
+fn say_refused(refused: &[RefusedRegion], graph: &Graph, nfs: &[String], diags: &mut Diagnostics) {
+    for RefusedRegion { nodes, why } in refused {
+        let most = match why {
+            NotFused::TooLarge(large) => {
+                graph.index().find(&large.largest.0, "").and_then(|id| graph.element(id))
+            }
+            NotFused::Link(_) => None,
+        };
+        let at = most.or_else(|| nodes.first().and_then(|node| graph.elements.get(*node)));
+        let span = at.map_or(Span::NONE, |element| element.span);
+        let mut message = why.to_string();
+        if let NotFused::TooLarge(TooLarge { nf: (nf, count), .. }) = why
+            && let Some(name) = nfs.get(*nf).filter(|name| !name.is_empty())
+        {
+            message += &format!(", of its NFs {name} ({count})");
+        }
+        message += ": its elements run one by one";
+        diags.warning(span, message).help(
+            "smaller regions run as one function: give some of its NFs `runs = \"modular\"` or \"process\", or shorten \
+             the lists of patterns that make an element large",
+        );
+    }
 }
 
 /// Whether a class's outputs are pull: its elements answer pulls themselves.
@@ -386,7 +432,4 @@ pub enum AssembleError {
     /// Machine code could not be generated.
     #[error(transparent)]
     Code(#[from] CodegenError),
-    /// The fused regions are too large for one program.
-    #[error("the chain cannot run fused: {0}; run it as `modular`")]
-    Link(#[from] synth::link::LinkError),
 }

@@ -107,7 +107,7 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
 /// # Errors
 /// When a file cannot be read, or it is not clear at which element the packet enters.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
-    let modes = [FusedElements::Nothing, FusedElements::All];
+    let modes = |_: &Chain| [FusedElements::Nothing, FusedElements::All];
     let Some((map, chain, [modular, fused])) =
         check::assembled(&args.chain, &args.defines, true, modes, Machine::Any, false)?
     else {

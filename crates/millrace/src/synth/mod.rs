@@ -11,7 +11,7 @@ use crate::exit::ExitStatus;
 use crate::{check, prove, text};
 use ::prove::Limits;
 use anyhow::Context;
-use chain::FusedElements;
+use chain::{Chain, FusedElements};
 use clap::Args;
 use classes::{Detail, Walked};
 use codegen::{CodeBuilder, Listed};
@@ -108,8 +108,17 @@ enum Emit {
 struct Synthesis {
     elements: usize,
     regions: Vec<RegionShown>,
+    /// Regions that are too large to run as one function.
+    refused: Vec<RefusedShown>,
     /// Elements that are in no fused region, each with the reason.
     others: Vec<(String, String)>,
+}
+
+/// A region whose elements run one by one.
+#[derive(Debug, Serialize)]
+struct RefusedShown {
+    elements: Vec<String>,
+    why: String,
 }
 
 /// Runs the command.
@@ -118,7 +127,7 @@ struct Synthesis {
 /// When a file cannot be read or written, a program cannot be compiled, or the chain cannot be written in the
 /// requested language.
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
-    let modes = [FusedElements::All];
+    let modes = |_: &Chain| [FusedElements::All];
     let stop = args.prove.then(|| crate::run::set_by_signals(true)).transpose()?;
     let Some((map, chain, [mut assembly])) =
         check::assembled(&args.chain, &args.defines, true, modes, Machine::Any, false)?
@@ -183,13 +192,20 @@ fn synthesis(
             fused_region::describe(region, nodes, &walked, sizes, detail)
         })
         .collect::<anyhow::Result<_>>()?;
-    Ok(Synthesis { elements: nodes.len(), regions: shown, others: vec![] })
+    let refused = assembly.refused.iter().map(|region| RefusedShown {
+        elements: region.nodes.iter().map(|at| nodes[*at].name.clone()).collect(),
+        why: region.why.to_string(),
+    });
+    Ok(Synthesis { elements: nodes.len(), regions: shown, refused: refused.collect(), others: vec![] })
 }
 
 /// The elements that are in no fused region, each with the reason. `located` is where an element is declared.
 fn others(assembly: &Assembly, located: &dyn Fn(usize) -> String) -> Vec<(String, String)> {
     let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
-    let is_part = |at: usize| regions.iter().any(|region| region.parts.contains(&at));
+    let is_part = |at: usize| {
+        regions.iter().any(|region| region.parts.contains(&at))
+            || assembly.refused.iter().any(|region| region.nodes.contains(&at))
+    };
     let others = nodes.iter().enumerate().filter(|(at, _)| !is_part(*at));
     let parts = nodes.iter().enumerate().filter(|(at, _)| is_part(*at));
     let fed: BTreeSet<usize> =
@@ -255,6 +271,10 @@ impl Synthesis {
         );
         for (number, region) in self.regions.iter().enumerate() {
             out += &region.text(number + 1, every_class);
+        }
+        for RefusedShown { elements, why } in &self.refused {
+            out += &format!("\nnot fused, they run one by one: {why}\n");
+            out += &text::titled("  elements", 10, &[elements.join(", ")]);
         }
         if !self.others.is_empty() {
             out += "\nby themselves:\n";

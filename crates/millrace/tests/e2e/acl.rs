@@ -149,3 +149,29 @@ fn large_rule_sets_do_what_they_say() {
     }
     large_set("acl1_251", "evaluator");
 }
+
+/// More rules than fit are refused before any is read, with how many there are and the first that does not fit.
+#[test]
+fn more_rules_than_fit_are_refused_early() {
+    const MOST: usize = 1_000_000;
+    let folder = Folder::new();
+    let rules = |count: usize| format!("# a list\n\n{}", "allow tcp\n".repeat(count));
+    folder.write("long.rules", &rules(MOST + 7));
+    let chain = |before: &str| {
+        format!(
+            "FromDevice(in.pcap) -> CheckIPHeader(14) -> f :: IPFilter({before}\n  file long.rules) -> Discard;"
+        )
+    };
+    for (before, line, behind) in
+        [("", MOST + 3, ""), ("deny udp, allow icmp,", MOST + 1, " behind 2 others")]
+    {
+        folder.write("long.click", &chain(before));
+        let run = folder.millrace(&["check", "--short", "long.click"]);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        let told = format!(
+            "long.rules has 1000007 rules{behind}, and 1000000 fit into an IPFilter: line {line} is the"
+        );
+        assert!(run.stderr.contains(&told) && run.stderr.contains("long.click:2:8"), "{}", run.stderr);
+        assert_eq!(run.stderr.matches("rror").count(), 1, "{}", run.stderr);
+    }
+}

@@ -149,3 +149,61 @@ fn mistakes_of_a_chain_are_told_by_synth_too() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("Pain") && run.stderr.contains("300"), "{}", run.stderr);
 }
+
+/// A firewall of many tests that all packets of the office pass.
+fn firewall_of_many_tests() -> String {
+    let rule = |at: usize| {
+        format!("deny src net 198.51.{at}.0/24 && dst port {} && ip ttl {}", 2000 + 7 * at, at + 3)
+    };
+    let rules: Vec<String> = (0..150).map(rule).collect();
+    format!(
+        "FromDevice(0) -> c :: Classifier(12/0800, -); c[1] -> Discard;
+         c[0] -> Strip(14) -> check :: CheckIPHeader -> filter :: IPFilter({}, allow all)
+             -> ttl :: DecIPTTL -> EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:2:1) -> ToDevice(1);
+         check[1] -> Discard; ttl[1] -> Discard;",
+        rules.join(", ")
+    )
+}
+
+/// Too many firewalls for one function: what runs is the elements, one by one, and it is said why.
+#[test]
+fn a_region_that_is_too_large_runs_element_by_element() {
+    const COUNT: usize = 30;
+    let folder = Folder::with_examples(&["captures"]);
+    folder.write("firewall.click", &firewall_of_many_tests());
+    let chain = |count: usize| {
+        let between = |at: usize| format!("\"f{at}[1] -> [0]f{}\"", at + 1);
+        let mut links = vec!["\"inside -> [0]f0\"".to_string()];
+        links.extend((0..count - 1).map(between));
+        links.push(format!("\"f{}[1] -> outside\"", count - 1));
+        let mut text = format!(
+            "links = [{}]\n[ports]\ninside = {{ capture = \"captures/office.pcap\" }}\n\
+             outside = {{ write = \"out.pcap\" }}\n",
+            links.join(", ")
+        );
+        (0..count).for_each(|at| {
+            text += &format!("[nf.f{at}]\nclick = \"firewall.click\"\nruns = \"fused\"\n");
+        });
+        text
+    };
+    folder.write("many.toml", &chain(COUNT));
+    folder.write("few.toml", &chain(3));
+    let (modular, accounts) = run(&folder, &["many.toml", "--as", "modular"], &["out.pcap"]);
+    let (fused, of_fused) = run(&folder, &["many.toml"], &["out.pcap"]);
+    assert!(modular == fused, "other frames");
+    assert_eq!(counters(&accounts), counters(&of_fused));
+    assert!(accounts.received > 1_000 && of_fused.flow_cache.whole == 0, "{:?}", of_fused.flow_cache);
+    // Every command that would fuse it says so, at the element that has most.
+    for command in ["run", "check", "synth"] {
+        let said = folder.millrace(&[command, "many.toml"]).sound().stderr;
+        let parts =
+            ["instructions, more than 60000", "f0/filter has most (", "run one by one", "firewall.click:2:"];
+        for part in parts {
+            assert!(said.contains(part), "{command}: {part} is missing in\n{said}");
+        }
+    }
+    let shown = folder.millrace(&["synth", "many.toml"]).sound().text();
+    assert!(shown.contains("\nnot fused, they run one by one: a fused region of"), "{shown}");
+    let said = folder.millrace(&["synth", "few.toml"]).sound();
+    assert!(said.stderr.is_empty() && said.text().contains("run in 1 fused region\n"), "{}", said.stderr);
+}

@@ -17,6 +17,7 @@
 
 mod assemble;
 mod counts;
+mod frames;
 mod packet_state;
 mod walk;
 
@@ -37,26 +38,54 @@ const MOST_INSTS: usize = 5_000;
 /// The program with a fast path for each entry that has one; `None` where none has. `known` is what the
 /// program was optimised with. The result is for machine code that walks prefix tables itself.
 pub fn add(program: &Verified, known: &Known) -> Option<Verified> {
+    let direct = with_paths(program);
+    // Entries without a fast path may have one where it is known that packets are frames.
+    let of_frames = for_frames(program, known, direct.as_ref().map_or(&[], |direct| &direct.entries));
+    let of_frames = of_frames.and_then(|program| with_paths(&program));
+    let paths = |with: &Option<WithPaths>| with.as_ref().map_or(0, |with| with.entries.len());
+    let best = if paths(&of_frames) > paths(&direct) { of_frames } else { direct };
+    // What does not verify is as if there was no path; the optimiser's own results are always right.
+    let known = Known { is_walked: true, ..known.clone() };
+    optimize::optimize_with(&Verified::new(best?.program).ok()?, &known).ok().map(|(program, _)| program)
+}
+
+/// A program with fast paths, and the entries that have one.
+struct WithPaths {
+    program: Program,
+    entries: Vec<usize>,
+}
+
+fn with_paths(program: &Verified) -> Option<WithPaths> {
     let mut now: Program = Program::clone(program);
     let order = Order::of(program);
     let ahead = ahead(program, &order);
     let insts = program.blocks.iter().flat_map(|block| &block.insts);
     let defined: Defined = insts.filter_map(|(value, inst)| Some(((*value)?, *inst))).collect();
-    let mut starts: Vec<BlockId> = vec![];
-    for entry in &program.entries {
+    let (mut starts, mut entries): (Vec<BlockId>, Vec<usize>) = (vec![], vec![]);
+    for (number, entry) in program.entries.iter().enumerate() {
         let path = best_path(program, *entry, &ahead);
         let Some((start, walk)) = start(program, &defined, &path, &order) else { continue };
+        entries.push(number);
         if !starts.contains(&start) {
             starts.push(start);
             assemble::prepend(&mut now, start, walk)?;
         }
     }
-    if starts.is_empty() {
+    (!entries.is_empty()).then_some(WithPaths { program: now, entries })
+}
+
+/// The program with a copy for frames of each entry that is worth a fast path and has none; `None` where there
+/// is no such entry.
+fn for_frames(program: &Verified, known: &Known, have: &[usize]) -> Option<Verified> {
+    let mut now: Program = Program::clone(program);
+    let ahead = ahead(program, &Order::of(program));
+    let worth_it = |entry: &usize| !best_path(program, program.entries[*entry], &ahead).is_empty();
+    let wanted = (0..program.entries.len()).filter(|entry| !have.contains(entry)).filter(worth_it);
+    let split = wanted.filter(|entry| frames::split(&mut now, *entry).is_some()).count();
+    if split == 0 {
         return None;
     }
-    // What does not verify is as if there was no path; the optimiser's own results are always right.
-    let known = Known { is_walked: true, ..known.clone() };
-    optimize::optimize_with(&Verified::new(now).ok()?, &known).ok().map(|(program, _)| program)
+    optimize::optimize_with(&Verified::new(now).ok()?, known).ok().map(|(program, _)| program)
 }
 
 /// What lies ahead of a block on its best path to a port: lookups of prefixes, and instructions with the ends

@@ -12,6 +12,7 @@ use synth::link::Linked;
 use synth::optimize::{Known, Report, optimize_with};
 
 /// A program, and the cell values for which it is compiled.
+#[derive(Clone)]
 pub struct CompiledRegion {
     /// The program.
     pub program: Arc<Verified>,
@@ -54,6 +55,11 @@ impl CompiledRegion {
         let program = Arc::new(linked.clone());
         let engine = Engine::Evaluator(Arc::clone(&program));
         CompiledRegion { program, fast: None, report: Report::default(), engine, config: None }
+    }
+
+    /// The instructions of the functions that it is compiled to.
+    pub(crate) fn functions_size(&self) -> usize {
+        codegen::functions_size(&self.program, self.fast.as_deref())
     }
 
     /// Its machine code, compiled alone.

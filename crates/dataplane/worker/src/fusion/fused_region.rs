@@ -6,7 +6,7 @@ use super::compiled::{CompiledRegion, Config, config_cells, holds};
 use super::cpu::{aside, compiled};
 use super::find::{Leads, RegionLayout};
 use super::part_tables::PartTables;
-use super::region_source::{RegionSource, RegionSources};
+use super::region_source::{NotFused, RegionSource, RegionSources};
 use super::unions::Unions;
 use crate::graph::{Node, RegionEntry};
 use codegen::CodegenError;
@@ -14,7 +14,7 @@ use ir::Verified;
 use std::ops::Range;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use synth::link::{LinkError, Linked};
+use synth::link::Linked;
 
 /// A compilation on a thread: its sources, the linked program and the compiled program.
 type Making = JoinHandle<Result<(Arc<RegionSources>, Arc<Linked>, CompiledRegion), CannotMake>>;
@@ -25,7 +25,7 @@ enum CannotMake {
     #[error(transparent)]
     Code(#[from] CodegenError),
     #[error(transparent)]
-    Link(#[from] LinkError),
+    NotFused(#[from] NotFused),
 }
 
 /// How a fused region is to run.
@@ -86,7 +86,8 @@ pub struct FusedRegion {
 }
 
 impl FusedRegion {
-    /// Links the programs of a region's parts, and sets the entries of the nodes at which packets enter.
+    /// Links the programs of a region's parts, and sets the entries of the nodes at which packets enter. `like` is
+    /// the same region of another worker's graph, whose programs are equal: they are shared.
     ///
     /// # Errors
     /// When the fused region is too large.
@@ -95,7 +96,8 @@ impl FusedRegion {
         layout: &RegionLayout,
         nodes: &mut [Node],
         how: How,
-    ) -> Result<FusedRegion, LinkError> {
+        like: Option<&FusedRegion>,
+    ) -> Result<FusedRegion, NotFused> {
         let parts: Vec<usize> = layout.parts.iter().map(|part| part.node).collect();
         let input = |part: &usize| (*part, layout.parts[*part].input);
         let inputs: Vec<(usize, usize)> = layout.entries.iter().map(input).collect();
@@ -109,18 +111,27 @@ impl FusedRegion {
             let first = parts.partition_point(|part| part < node);
             Some(RegionSource {
                 name: this.name.clone(),
+                nf: this.nf,
                 program: Arc::clone(&this.lowered.as_ref()?.program),
+                input: layout.parts[at].input,
                 shares: (first != at).then_some(first),
                 next: layout.parts[at].leads.iter().map(next).collect(),
             })
         };
-        let sources = parts.iter().enumerate().filter_map(source).collect();
-        let sources = RegionSources { parts: sources, entries: inputs };
-        let linked = sources.link()?;
-        let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
-        let made = match how.is_wanted {
-            true => CompiledRegion::of(&linked, &start),
-            false => CompiledRegion::nothing(&linked.program),
+        let (sources, linked, compiled) = match like {
+            Some(like) => (Arc::clone(&like.sources), Arc::clone(&like.linked), like.compiled.clone()),
+            None => {
+                let parts = parts.iter().enumerate().filter_map(source).collect();
+                let sources = RegionSources { parts, entries: inputs };
+                let linked = sources.link()?;
+                let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
+                let compiled = match how.is_wanted {
+                    true => CompiledRegion::of(&linked, &start),
+                    false => CompiledRegion::nothing(&linked.program),
+                };
+                sources.check_functions(compiled.functions_size())?;
+                (Arc::new(sources), Arc::new(linked), compiled)
+            }
         };
         for (input, (part, port)) in sources.entries.iter().enumerate() {
             let node = &mut nodes[parts[*part]];
@@ -136,10 +147,10 @@ impl FusedRegion {
             passed: vec![],
             cells: 0..0,
             is_due: false,
-            sources: Arc::new(sources),
-            linked: Arc::new(linked),
+            sources,
+            linked,
             is_stale: false,
-            compiled: made,
+            compiled,
             unions: Unions::default(),
             next: None,
             failed: None,
@@ -277,6 +288,7 @@ impl FusedRegion {
         let make = move || {
             let linked = linked.map_or_else(|| sources.link().map(Arc::new), Ok)?;
             let mut made = CompiledRegion::of(&linked, &cells);
+            sources.check_functions(made.functions_size()).map_err(NotFused::from)?;
             if !is_evaluated {
                 made.engine = made.native()?;
             }

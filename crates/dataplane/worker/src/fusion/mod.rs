@@ -10,6 +10,7 @@
 //! - [`FusedRegion`]: a fused region of one worker, and the programs from which it is linked
 //!   (`region_source`)
 //! - [`find()`]: the fused regions in a graph
+//! - [`TooLarge`]: a region that is too large to be compiled, and what made it so
 //! - [`CompiledRegion`]: the program that runs; `cpu`: the threads that compile it
 //! - `cache`: its flow cache; `first_packet`: first packets of flows, for it; `entries`: its entries, and
 //!   merging what they count; `users`: the entries that use each table record
@@ -24,6 +25,7 @@ mod entries;
 mod find;
 mod first_packet;
 mod fused_region;
+mod limits;
 mod part_tables;
 mod region_source;
 mod unions;
@@ -34,4 +36,6 @@ pub use cache::{CacheCounts, FlowCache};
 pub use compiled::CompiledRegion;
 pub use find::{Leads, RegionLayout, RegionPart, find};
 pub use fused_region::{FusedRegion, How};
+pub use limits::{Measured, TooLarge};
 pub(crate) use part_tables::PartTables;
+pub use region_source::NotFused;

@@ -1,6 +1,8 @@
 //! The programs from which a fused region is linked.
 
+use super::limits::{self, Measured, TooLarge};
 use ir::Verified;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use synth::link::{LinkError, Linked, Part, link};
 
@@ -16,22 +18,79 @@ pub(crate) struct RegionSources {
 #[derive(Clone)]
 pub(crate) struct RegionSource {
     pub name: String,
+    /// The number of its NF in the run.
+    pub nf: usize,
     pub program: Arc<Verified>,
+    /// The input that it is.
+    pub input: usize,
     /// The part before it that is another input of the same element.
     pub shares: Option<usize>,
     /// For each output port, the part and input that it is wired to.
     pub next: Vec<Option<(usize, usize)>>,
 }
 
+/// Why the elements of a fused region run one by one.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotFused {
+    /// It would take too long, or too much memory, to compile.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+    /// Its programs cannot be linked.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+}
+
+impl RegionSource {
+    /// The instructions that packets of its input reach.
+    fn instructions(&self) -> usize {
+        let entry = self.program.entries.get(self.input).copied();
+        let reached = self.program.order_from(entry.as_slice());
+        reached.iter().map(|id| self.program.block(*id).insts.len() + 1).sum()
+    }
+}
+
 impl RegionSources {
     /// Links the programs into one.
-    pub fn link(&self) -> Result<Linked, LinkError> {
+    ///
+    /// # Errors
+    /// When they are too large.
+    pub fn link(&self) -> Result<Linked, NotFused> {
+        self.check_programs()?;
         let parts = self.parts.iter().map(|source| Part {
             name: &source.name,
             program: &source.program,
             shares: source.shares,
             next: source.next.clone(),
         });
-        link("region", &parts.collect::<Vec<_>>(), &self.entries)
+        Ok(link("region", &parts.collect::<Vec<_>>(), &self.entries)?)
+    }
+
+    /// Refuses programs that have more instructions than they may have.
+    pub(crate) fn check_programs(&self) -> Result<(), TooLarge> {
+        let instructions = self.parts.iter().map(|part| part.instructions()).sum();
+        self.check(Measured::Programs, instructions, limits::MOST_INSTRUCTIONS)
+    }
+
+    /// The same for the functions that their program is compiled to.
+    pub(crate) fn check_functions(&self, instructions: usize) -> Result<(), TooLarge> {
+        self.check(Measured::Functions, instructions, limits::MOST_COMPILED)
+    }
+
+    fn check(&self, measured: Measured, instructions: usize, most: usize) -> Result<(), TooLarge> {
+        if instructions <= most {
+            return Ok(());
+        }
+        let (mut elements, mut nfs) = (BTreeMap::<&str, usize>::new(), BTreeMap::<usize, usize>::new());
+        for part in &self.parts {
+            let own = part.instructions();
+            *elements.entry(&part.name).or_default() += own;
+            *nfs.entry(part.nf).or_default() += own;
+        }
+        // Of equal ones, the first.
+        let largest = elements.iter().rev().max_by_key(|(_, count)| **count);
+        let largest = largest.map_or((String::new(), 0), |(name, count)| ((*name).to_string(), *count));
+        let nf =
+            nfs.iter().rev().max_by_key(|(_, count)| **count).map_or((0, 0), |(nf, count)| (*nf, *count));
+        Err(TooLarge { measured, instructions, most, elements: elements.len(), largest, nf })
     }
 }

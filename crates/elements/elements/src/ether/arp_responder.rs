@@ -7,6 +7,7 @@ use element::value::{ether_text, written};
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use packet::Access;
 use shm::burst::Batch;
+use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 /// The class.
@@ -88,10 +89,11 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 impl ArpResponder {
     /// Adds entries; the later of two for one prefix counts.
     fn add(&mut self, new: Vec<ResponderEntry>) {
-        for entry in new {
-            self.entries.retain(|old| old.network != entry.network);
-            self.entries.push(entry);
-        }
+        self.entries.extend(new);
+        let mut seen = HashSet::new();
+        self.entries.reverse();
+        self.entries.retain(|ResponderEntry { network, .. }| seen.insert((network.address, network.mask)));
+        self.entries.reverse();
         self.entries.sort_by_key(|entry| std::cmp::Reverse(entry.network.mask.to_bits().count_ones()));
     }
 

@@ -75,30 +75,30 @@ fn ranges(rules: &[(Expr, u32)]) -> Vec<RuleGroup> {
         _ if rules.is_empty() => {}
         _ => found.push(RuleGroup::Other(rules)),
     };
-    let (mut builder, mut run) = (AclBuilder::default(), vec![]);
-    let close = |found: &mut Vec<RuleGroup>, builder: AclBuilder, run: Vec<(Expr, u32)>| {
+    let close = |found: &mut Vec<RuleGroup>, builder: AclBuilder, run: &[(Expr, u32)]| {
         let tables = found.iter().filter(|range| matches!(range, RuleGroup::Table(_))).count();
         if run.len() >= TABLE_RULES && tables < MAX_TABLES {
             found.push(RuleGroup::Table(builder));
         } else {
-            other(found, run);
+            other(found, run.to_vec());
         }
     };
-    for rule in rules {
+    // The first rule of the run.
+    let (mut builder, mut first) = (AclBuilder::default(), 0);
+    for (at, rule) in rules.iter().enumerate() {
         if builder.add(&rule.0, rule.1) {
-            run.push(rule.clone());
             continue;
         }
-        close(&mut found, std::mem::take(&mut builder), std::mem::take(&mut run));
+        close(&mut found, std::mem::take(&mut builder), &rules[first..at]);
+        first = at;
         // The rule may need bits that the previous run used up.
-        if builder.add(&rule.0, rule.1) {
-            run.push(rule.clone());
-        } else {
+        if !builder.add(&rule.0, rule.1) {
             builder = AclBuilder::default();
             other(&mut found, vec![rule.clone()]);
+            first = at + 1;
         }
     }
-    close(&mut found, builder, run);
+    close(&mut found, builder, &rules[first..]);
     found
 }
 

@@ -23,7 +23,7 @@ packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
 - **ports**: 1 input, push; any number of outputs
 - **arguments**: `ACTION`: `allow` (output 0), an output's number, `deny` or `drop`. `file NAME` stands
   for the lines of a file, each `ACTION PATTERN`; empty lines and those that start with `#` or `//` do
-  not count. `CACHING` (bool) is understood and has no effect. `TABLE_MEMORY` (MiB, 64): the most that the
+  not count. There may be 1,000,000 rules. `CACHING` (bool) is understood and has no effect. `TABLE_MEMORY` (MiB, 64): the most that the
   tables of long lists may take; more rules are refused. `TABLE_TIME` (seconds, 1.5): how long a table is
   optimized while it is built; after that it is finished as it is, which is correct but slower
 - **handlers**: `program` (read): the steps that decide, for people; `config` (read/write): other rules take the
@@ -40,7 +40,8 @@ packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
     make,
 };
 
-/// Most rules of one file.
+/// Most rules of one element: about as many as fit into the memory of its tables. More are refused before any is
+/// read.
 const MAX_RULES: usize = 1_000_000;
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
@@ -59,6 +60,10 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     };
     let errors = cx.diags.errors();
     let mut rules = vec![];
+    if let Some(beyond) = texts.get(MAX_RULES) {
+        too_many(cx, beyond, &format!("{} rules", texts.len()), "this is the first beyond");
+        return None;
+    }
     for text in &texts {
         let text = unquote(text);
         match first_word(&text) {
@@ -71,6 +76,14 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     }
     let plan = ip_plan(cx, &rules, limits)?;
     Some(BoxElement::transparent(Sorter::new("IPFilter", plan)))
+}
+
+/// Records that there are too many rules.
+fn too_many(cx: &mut Configure<'_>, at: &Spanned, how_many: &str, which: &str) {
+    cx.error(at.span, format!("{how_many}, and {MAX_RULES} fit into an IPFilter: {which}")).help(
+        "join rules that differ only in their addresses or ports into ranges, or give a part of the list to a second \
+         IPFilter behind the first",
+    );
 }
 
 /// Reads `ACTION PATTERN`.
@@ -131,15 +144,15 @@ fn file(cx: &mut Configure<'_>, whole: &Spanned, name: &Spanned, rules: &mut Vec
             return;
         }
     };
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') || line.starts_with("//") {
-            continue;
-        }
-        if rules.len() >= MAX_RULES {
-            cx.error(name.span, format!("more than {MAX_RULES} rules"));
-            return;
-        }
+    let is_rule = |line: &&str| !(line.is_empty() || line.starts_with('#') || line.starts_with("//"));
+    let lines = || (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| is_rule(line));
+    if let Some((beyond, _)) = lines().nth(MAX_RULES.saturating_sub(rules.len())) {
+        let before = if rules.is_empty() { String::new() } else { format!(" behind {} others", rules.len()) };
+        let how_many = format!("{} has {} rules{before}", path.display(), lines().count());
+        too_many(cx, name, &how_many, &format!("line {beyond} is the first beyond"));
+        return;
+    }
+    for (number, line) in lines() {
         // The file is not part of the configuration's source: its lines are quoted instead of underlined.
         let mut found = diag::Diagnostics::new();
         std::mem::swap(cx.diags, &mut found);
@@ -147,8 +160,7 @@ fn file(cx: &mut Configure<'_>, whole: &Spanned, name: &Spanned, rules: &mut Vec
         std::mem::swap(cx.diags, &mut found);
         rules.extend(read);
         cx.diags.extend(found.into_iter().map(|mut mistake| {
-            mistake.message =
-                format!("{}, line {}: {} in `{line}`", path.display(), number + 1, mistake.message);
+            mistake.message = format!("{}, line {number}: {} in `{line}`", path.display(), mistake.message);
             mistake
         }));
     }

@@ -56,8 +56,11 @@ pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) ->
     match &*made {
         Ok(plan) => Some(plan.clone()),
         Err(AclError::OutOfBytes { rules, needed, limit }) => {
+            let fit = (*rules as u64 * *limit as u64 / (*needed as u64).max(1)).min(*rules as u64);
             let (needed, limit) = (needed.div_ceil(1 << 20), limit >> 20);
-            let message = format!("{rules} boxes of rules take {needed} MiB at least, more than {limit}");
+            let message = format!(
+                "{rules} boxes of rules take {needed} MiB at least, more than {limit}: about {fit} boxes fit"
+            );
             cx.error(cx.span, message)
                 .help(format!("write `TABLE_MEMORY {needed}` among an IPFilter's arguments"));
             None
