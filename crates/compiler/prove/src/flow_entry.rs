@@ -14,7 +14,7 @@ use ir::eval::{EvalState, Exit};
 use ir::{Table, Tables, Verified};
 use packet::checksum;
 use shm::descriptor::Packet;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use synth::classes::packets::CreatedPacket;
 use synth::template::{Layout, Recorder, Recording, Template, program};
 
@@ -47,13 +47,21 @@ pub struct Taken {
 #[derive(Default)]
 pub struct Templates {
     recorder: Option<Recorder>,
-    known: HashMap<(usize, Layout, Template), (Verified, usize)>,
+    known: HashMap<TemplateKey, (Verified, usize)>,
 }
 
+/// The entry, where headers are, and the operations of a template.
+pub type TemplateKey = (usize, Layout, Template);
+
 impl Templates {
-    /// The number of templates.
-    pub fn len(&self) -> usize {
-        self.known.len()
+    /// Forgets which templates were met, but not their programs.
+    pub fn begin(&mut self) {
+        self.known.values_mut().for_each(|(_, met)| *met = 0);
+    }
+
+    /// The templates that were met since then.
+    pub fn met(&self) -> HashSet<TemplateKey> {
+        self.known.iter().filter(|(_, (_, met))| *met > 0).map(|(key, _)| key.clone()).collect()
     }
 
     /// Records a packet whose records are in the tables, which `with` gives in the program's order. `None`

@@ -6,20 +6,19 @@
 //! Making gates takes time and memory, too: once the deadline is over, or there are too many clauses, no more
 //! are made, and every question is answered with [`Answer::Unknown`]. Bits that were made then mean nothing.
 
-use batsat::{BasicSolver, SolverInterface, lbool};
-use std::cell::Cell;
+use crate::parallel;
+use crate::solver::{self, Solver};
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 use synth::deadline::Deadline;
 
-/// Clauses are made until there are this many: some 2 GB of gates and solver.
+/// Clauses are made until there are this many on all threads: some 2 GB of gates and solvers.
 const MOST_CLAUSES: u64 = 12_000_000;
 /// Bits that are made between two looks at the clock.
 const BETWEEN_LOOKS: u32 = 1024;
 
-/// A bit, or its negation.
-pub type Bit = batsat::Lit;
+pub use crate::solver::Bit;
+
 /// A number, lowest bit first.
 pub type Word = Vec<Bit>;
 
@@ -36,13 +35,13 @@ pub enum Answer {
 
 /// Gates over a solver.
 pub struct Gates {
-    solver: BasicSolver,
+    solver: Box<dyn Solver>,
     yes: Bit,
     ands: HashMap<(Bit, Bit), Bit>,
     xors: HashMap<(Bit, Bit), Bit>,
-    until: Rc<Cell<Instant>>,
     deadline: Deadline,
     is_over: bool,
+    most_clauses: u64,
     fresh_bits: u32,
     /// Number of questions.
     pub questions: usize,
@@ -51,21 +50,17 @@ pub struct Gates {
 impl Gates {
     /// No gates yet.
     pub fn new(deadline: &Deadline) -> Gates {
-        let until = Rc::new(Cell::new(Instant::now()));
-        let mut callbacks = batsat::BasicCallbacks::new();
-        let (stop, signal) = (Rc::clone(&until), deadline.clone());
-        callbacks.set_stop(move || signal.is_stopped() || Instant::now() >= stop.get());
-        let mut solver = BasicSolver::new(batsat::SolverOpts::default(), callbacks);
-        let yes = Bit::new(solver.new_var_default(), true);
-        solver.add_clause_reuse(&mut vec![yes]);
+        let mut solver = solver::default(deadline);
+        let yes = solver.fresh();
+        solver.clause(&[yes]);
         Gates {
             solver,
             yes,
             ands: HashMap::new(),
             xors: HashMap::new(),
-            until,
             deadline: deadline.clone(),
             is_over: deadline.is_over(),
+            most_clauses: MOST_CLAUSES / parallel::threads() as u64,
             fresh_bits: 0,
             questions: 0,
         }
@@ -77,7 +72,7 @@ impl Gates {
     }
 
     fn look(&mut self) {
-        self.is_over |= self.deadline.is_over() || self.solver.num_clauses() > MOST_CLAUSES;
+        self.is_over |= self.deadline.is_over() || self.solver.clauses() > self.most_clauses;
     }
 
     /// The constant 1.
@@ -97,12 +92,12 @@ impl Gates {
 
     /// The value of a bit, if it is constant.
     pub fn known(&self, bit: Bit) -> Option<bool> {
-        (bit.var() == self.yes.var()).then_some(bit == self.yes)
+        (bit.number() == self.yes.number()).then_some(bit == self.yes)
     }
 
     /// The number of clauses.
     pub fn clauses(&self) -> usize {
-        self.solver.num_clauses() as usize
+        self.solver.clauses() as usize
     }
 
     /// A free bit.
@@ -114,7 +109,7 @@ impl Gates {
         if self.is_over {
             return self.no();
         }
-        Bit::new(self.solver.new_var_default(), true)
+        self.solver.fresh()
     }
 
     /// That many free bits.
@@ -127,7 +122,7 @@ impl Gates {
         if self.is_over {
             return;
         }
-        self.solver.add_clause_reuse(&mut bits.to_vec());
+        self.solver.clause(bits);
     }
 
     /// 1 if both are 1.
@@ -165,8 +160,8 @@ impl Gates {
         if self.is_over {
             return self.no();
         }
-        let turned = a.sign() != b.sign();
-        let (a, b) = (Bit::new(a.var(), true), Bit::new(b.var(), true));
+        let turned = a.is_plain() != b.is_plain();
+        let (a, b) = (Bit::new(a.number(), true), Bit::new(b.number(), true));
         let (a, b) = if a <= b { (a, b) } else { (b, a) };
         let out = match (self.known(a), self.known(b)) {
             _ if a == b => self.no(),
@@ -396,22 +391,16 @@ impl Gates {
             return Answer::Unknown;
         }
         self.questions += 1;
-        self.until.set(self.deadline.soonest(Instant::now() + time));
-        match self.solver.solve_limited(bits) {
-            answer if answer == lbool::FALSE => Answer::Never,
-            answer if answer == lbool::TRUE => Answer::Found,
-            _ => Answer::Unknown,
+        match self.solver.solve(bits, self.deadline.soonest(Instant::now() + time)) {
+            Some(false) => Answer::Never,
+            Some(true) => Answer::Found,
+            None => Answer::Unknown,
         }
     }
 
     /// A bit of the solution.
     pub fn bit(&self, bit: Bit) -> bool {
-        let model = self.solver.get_model();
-        // A bit that is in no clause has no value.
-        match model.get(bit.var().idx() as usize) {
-            Some(value) => (*value == lbool::TRUE) == bit.sign(),
-            None => false,
-        }
+        self.solver.value(bit).unwrap_or(false)
     }
 
     /// A number of the solution.

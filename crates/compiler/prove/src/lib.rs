@@ -2,17 +2,19 @@
 //!
 //! Two methods, which share no code:
 //!
-//! - *by all packets*: the traffic classes of both ([`synth::classes`]) are compared pair by pair; where
-//!   their expressions are not identical, a SAT solver decides bit by bit (`gates`, `blast`, `outcome`,
-//!   `symbolic`);
+//! - *by all packets*: the traffic classes of both ([`synth::classes`]) are compared class by class. What is
+//!   not decided by identical expressions and disjoint conditions (`bounds`), a SAT solver (`solver`) decides
+//!   bit by bit (`gates`, `blast`, `outcome`, `symbolic`);
 //! - *by packets* of every class and at its boundaries, which run through the elements in the evaluator,
-//!   through the fused program in the evaluator, and through its machine code (`model`, `tables`, `run`). The
-//!   next packets of their flows run by the flow cache's entry, too (`flow_entry`).
+//!   through the fused program in the evaluator, and through its machine code (`trial`, `model`, `tables`,
+//!   `run`). The next packets of their flows run by the flow cache's entry, too (`flow_entry`).
 //!
 //! The reference is not the linked program but the elements' own programs, composed over the wires
-//! (`compose`).
+//! (`compose`). Both methods spread their work over the machine's threads (`parallel`), and the result does
+//! not depend on which thread did what.
 
 mod blast;
+mod bounds;
 mod class_templates;
 mod compose;
 mod conditions;
@@ -21,43 +23,40 @@ mod gates;
 mod memory;
 mod model;
 mod outcome;
+mod parallel;
 mod record_forms;
 mod run;
+mod solver;
 mod subgraph;
 mod symbolic;
 mod tables;
+mod trial;
 
 pub use class_templates::{ClassTemplate, templates};
 pub use run::{ByEntry, Leaves, Left, Observed, Three};
 pub use subgraph::FusedSubgraph;
 pub use symbolic::{Comparison, Pairs};
 pub use synth::link::Part;
+pub use trial::{Counterexample, Tried};
 
-use blast::Blaster;
-use codegen::CodegenError;
+use codegen::{CodegenError, Engine};
 use compose::{Numbering, compose, renumber};
-use conditions::conditions;
-use gates::{Answer, Bit};
-use ir::{Program, Tables};
-use rand::SeedableRng;
-use rand_pcg::Pcg64;
-use run::Runs;
-use shm::descriptor::HEADROOM;
+use parallel::Lowest;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use synth::classes::expr::Atom;
-use synth::classes::packets::{CreatedPacket, World};
+use symbolic::{Answered, EntryClasses};
 use synth::classes::{Class, Classes, Options};
 use synth::deadline::Deadline;
-use tables::TestTables;
+use trial::{Found, Subject, Trial};
 
 /// The limits of a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// The time for the whole proof, with all of its parts.
     pub time: Duration,
-    /// The maximum number of classes of each side, and of paths followed at once.
+    /// The maximum number of classes of each side and entry, and of paths followed at once.
     pub classes: usize,
     /// The maximum number of packets of each class; 0 for none.
     pub packets: usize,
@@ -71,21 +70,6 @@ impl Default for Limits {
     }
 }
 
-/// The packets that were run.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Tried {
-    /// Number of packets.
-    pub packets: usize,
-    /// Classes, of both sides, for which a packet was run.
-    pub classes: usize,
-    /// Packets that were run by their flow's entry, and the templates of these entries.
-    pub by_entry: [usize; 2],
-    /// Classes for which no packet was found.
-    pub missed: usize,
-    /// Classes that have no packet of one segment, according to the solver.
-    pub empty: usize,
-}
-
 /// The time that a class of the elements took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClassCost {
@@ -97,16 +81,6 @@ pub struct ClassCost {
     pub compared: Duration,
     /// The time for finding packets of it, and for running them.
     pub run: Duration,
-}
-
-/// A packet for which the two differ.
-pub struct Counterexample {
-    /// The entry.
-    pub entry: usize,
-    /// The packet.
-    pub compiled: CreatedPacket,
-    /// Its results.
-    pub three: Three,
 }
 
 /// The result of a proof.
@@ -156,22 +130,9 @@ pub enum ProveError {
     Broken(String),
 }
 
-struct Prover<'a> {
-    reference: &'a Program,
-    cells: &'a [u64],
-    /// The cells that programs write; the others are the configuration.
-    written: Vec<bool>,
-    runs: Runs<'a>,
-    rng: Pcg64,
-    deadline: Deadline,
-    tried: Tried,
-    differs: Option<Box<Counterexample>>,
-    broken: Option<String>,
-}
-
-/// The shares of the time by which the elements' classes are known, then the program's, and by which they are
-/// compared; the rest is for packets.
-const CLASSES: [f64; 2] = [0.25, 0.5];
+/// The shares of the time by which the classes are known, and by which they are compared; the rest is for
+/// packets.
+const CLASSES: f64 = 0.5;
 const COMPARED: f64 = 0.9;
 
 /// Checks a fused region's program against its elements. Once `stop` is set, it returns what is known by
@@ -187,237 +148,196 @@ pub fn prove(
     let start = Instant::now();
     let deadline = Deadline::new(start + limits.time, Arc::clone(stop));
     let by = |share: f64| deadline.at_the_latest(start + limits.time.mul_f64(share));
-    let (classes_by, compared_by) = (CLASSES.map(by), by(COMPARED));
+    let (classes_by, compared_by) = (by(CLASSES), by(COMPARED));
     let numbers = Numbering::of(region);
     let reference = compose(region, &numbers)
         .map_err(|error| ProveError::Broken(format!("the elements as one: {error}")))?;
     let made = renumber(region, &numbers)
         .ok_or_else(|| ProveError::Broken("the fused program has an exit or table of no element".into()))?
         .map_err(|error| ProveError::Broken(format!("the fused program: {error}")))?;
-    let options = classes_by.each_ref().map(|by| Options {
+    let most_expressions = Options::default().max_expressions;
+    let options = Options {
         settled_cells: Some(region.cells),
         max_paths: limits.classes,
-        deadline: Some(by),
+        // They have room in memory together.
+        max_expressions: most_expressions.min(2 * most_expressions / region.entries.len().max(1)),
+        deadline: Some(&classes_by),
         ..Options::default()
-    });
-    let mut elements = Classes::of(&reference, &options[0]);
-    let pool = std::mem::take(&mut elements.pool);
-    let mut program = Classes::among(pool, &made, &options[1]);
-    // The expressions of both are in one pool, which generates packets for either.
-    elements.pool = std::mem::take(&mut program.pool);
-    let (of_elements, of_program) = (elements.classes.len(), program.classes.len());
-    let left = [elements.left.len(), program.left.len()];
-    let late = [elements.is_late, program.is_late];
-    let entries = region.entries.len();
-    let mut prover = Prover {
-        reference: &reference,
-        cells: region.cells,
-        written: reference.written_cells(),
-        runs: Runs::new(region, &numbers).map_err(ProveError::Code)?,
-        rng: Pcg64::seed_from_u64(1),
-        deadline,
-        tried: Tried::default(),
-        differs: None,
-        broken: None,
     };
-    let mut comparison = Comparison::default();
-    let (mut questions, mut clauses) = (0, 0);
-    for entry in 0..entries {
-        if !limits.symbolic {
-            continue;
+    let make = || ();
+    let mut entries = parallel::each(&vec![1; region.entries.len()], make, |(), entry| {
+        let mut classes = EntryClasses::walk([&reference, &made], entry, &options);
+        if limits.symbolic {
+            classes.sort();
         }
-        let mut blaster = Blaster::new(&elements.pool, &compared_by);
-        let mine = symbolic::of_entry(&mut blaster, &elements, entry);
-        let theirs = symbolic::of_entry(&mut blaster, &program, entry);
-        if blaster.gates.is_over() {
-            let pairs = of_entry(&elements, entry) * of_entry(&program, entry);
-            comparison.pairs.all += pairs;
-            comparison.pairs.open += pairs;
-            comparison.open.push(format!("entry {entry}: all of its classes, for lack of time or memory"));
-        } else {
-            let both = (mine.as_slice(), theirs.as_slice());
-            symbolic::compare(&mut blaster, both, entry, &mut comparison, &mut |mine, theirs| {
-                prover.find(&elements, &elements.classes[mine], &program.classes[theirs]);
-                prover.differs.is_none()
-            });
+        classes
+    });
+    let mut counts = [0, 0];
+    for entry in &mut entries {
+        entry.first = counts;
+        counts[0] += entry.elements.classes.len();
+        counts[1] += entry.program.classes.len();
+    }
+    let sides: [fn(&EntryClasses) -> &Classes; 2] = [|entry| &entry.elements, |entry| &entry.program];
+    let subject = Subject {
+        region,
+        numbers: &numbers,
+        reference: &reference,
+        engine: Engine::native(&Arc::new(region.fused.clone())).map_err(ProveError::Code)?,
+        deadline: &deadline,
+    };
+    let mut proof = Proof {
+        differs: None,
+        classes: counts,
+        left: sides.map(|side| entries.iter().map(|entry| side(entry).left.len()).sum()),
+        late: sides.map(|side| entries.iter().any(|entry| side(entry).is_late)),
+        entries: entries.len(),
+        comparison: Comparison::default(),
+        questions: 0,
+        clauses: 0,
+        tried: Tried::default(),
+        time: Duration::ZERO,
+        costs: vec![],
+    };
+    let mut found = Found::default();
+    if limits.symbolic {
+        compare(&subject, &entries, &compared_by, &mut proof, &mut found);
+    }
+    if !found.is_end() && limits.packets > 0 {
+        let times = run_packets(&subject, &entries, limits, &mut found);
+        let classes = entries.iter().flat_map(|entry| &entry.elements.classes);
+        for (number, class) in classes.enumerate() {
+            let compared = proof.comparison.times.get(&number).copied().unwrap_or_default();
+            let run = times.get(&number).copied().unwrap_or_default();
+            proof.costs.push(ClassCost { class: number, entry: class.entry, compared, run });
         }
-        questions += blaster.gates.questions;
-        clauses += blaster.gates.clauses();
+        proof.costs.sort_by_key(|cost| std::cmp::Reverse(cost.compared + cost.run));
     }
-    let mut costs: Vec<ClassCost> = vec![];
-    for (number, class) in elements.classes.iter().enumerate() {
-        let start = Instant::now();
-        prover.class(&elements, class, limits.packets);
-        let compared = comparison.times.get(&number).copied().unwrap_or_default();
-        let run = start.elapsed();
-        costs.push(ClassCost { class: number, entry: class.entry, compared, run });
-    }
-    costs.sort_by_key(|cost| std::cmp::Reverse(cost.compared + cost.run));
-    for class in &program.classes {
-        prover.class(&elements, class, limits.packets);
-    }
-    prover.tried.by_entry = prover.runs.by_entry();
-    if let Some(broken) = prover.broken {
+    if let Some(broken) = found.broken {
         return Err(ProveError::Broken(broken));
     }
-    Ok(Proof {
-        differs: prover.differs,
-        classes: [of_elements, of_program],
-        left,
-        late,
-        entries,
-        comparison,
-        questions,
-        clauses,
-        tried: prover.tried,
-        time: start.elapsed(),
-        costs,
+    Ok(Proof { differs: found.differs, tried: found.tried, time: start.elapsed(), ..proof })
+}
+
+/// Compares the classes of all entries. Each part is a job.
+fn compare<'s>(
+    subject: &'s Subject<'s>,
+    entries: &[EntryClasses],
+    deadline: &Deadline,
+    proof: &mut Proof,
+    found: &mut Found,
+) {
+    let parts: Vec<_> =
+        entries.iter().flat_map(|entry| entry.parts.iter().map(move |part| (entry, part))).collect();
+    let weights: Vec<usize> = parts.iter().map(|(entry, part)| entry.weight(part)).collect();
+    let lowest = Lowest::default();
+    let job = |trial: &mut Option<Trial<'s>>, job: usize| {
+        let mut found = Found::default();
+        if lowest.is_before(job) {
+            return (Answered::default(), found);
+        }
+        let (entry, part) = parts[job];
+        let answered = symbolic::answer(entry, part, deadline, &mut |mine, theirs| {
+            match own(trial, subject) {
+                Ok(trial) => {
+                    let (elements, program) = (&entry.elements, &entry.program);
+                    trial.begin(job);
+                    trial.find(elements, &elements.classes[mine], &program.classes[theirs]);
+                    found.add(trial.end());
+                }
+                Err(error) => found.broken = Some(error.to_string()),
+            }
+            !found.is_end()
+        });
+        if found.is_end() {
+            lowest.found(job);
+        }
+        (answered, found)
+    };
+    let mut answers = parallel::each(&weights, || None, job).into_iter();
+    for entry in entries {
+        let mut of_entry = vec![];
+        for (answered, more) in answers.by_ref().take(entry.parts.len()) {
+            // What was done beside or behind a difference is not part of the result.
+            if !found.is_end() {
+                proof.questions += answered.questions;
+                proof.clauses += answered.clauses;
+                of_entry.push(answered);
+                found.add(more);
+            }
+        }
+        proof.comparison.add(entry, of_entry);
+    }
+}
+
+/// A thread's own means to run packets, which it has once it needs them.
+fn own<'t, 'a>(
+    trial: &'t mut Option<Trial<'a>>,
+    subject: &'a Subject<'a>,
+) -> Result<&'t mut Trial<'a>, CodegenError> {
+    Ok(match trial {
+        Some(trial) => trial,
+        None => trial.insert(Trial::new(subject)?),
     })
 }
 
-/// The number of an entry's classes.
-fn of_entry(classes: &Classes, entry: usize) -> usize {
-    classes.classes.iter().filter(|class| class.entry == entry).count()
+/// Classes whose packets are run one after the other: what of a flow's entries is tried depends on those
+/// before.
+const IN_A_ROW: usize = 256;
+/// With more classes than this has room for, fewer packets of each are run: at least these.
+const ENOUGH_PACKETS: usize = 20_000;
+const LEAST_PACKETS: usize = 3;
+
+/// Runs packets of the classes of both sides. Those of the program's that the elements have as they are need
+/// no packets of their own. Returns the times of the elements' classes.
+fn run_packets<'s>(
+    subject: &'s Subject<'s>,
+    entries: &[EntryClasses],
+    limits: &Limits,
+    found: &mut Found,
+) -> BTreeMap<usize, Duration> {
+    // Classes of the elements with their numbers among those of all entries.
+    let mut jobs: Vec<(&EntryClasses, Vec<(Option<usize>, &Class)>)> = vec![];
+    for entry in entries {
+        let elements = (entry.first[0]..).map(Some).zip(&entry.elements.classes);
+        let others = entry.program.classes.iter().enumerate().filter(|(at, _)| !entry.twins.contains(at));
+        let all: Vec<(Option<usize>, &Class)> =
+            elements.chain(others.map(|(_, class)| (None, class))).collect();
+        jobs.extend(all.chunks(IN_A_ROW).map(|some| (entry, some.to_vec())));
+    }
+    let count: usize = jobs.iter().map(|(_, classes)| classes.len()).sum();
+    let most = limits.packets.min((ENOUGH_PACKETS / count.max(1)).max(LEAST_PACKETS));
+    let size = |(_, class): &(Option<usize>, &Class)| 1 + class.filter.0.len();
+    let weights: Vec<usize> = jobs.iter().map(|(_, classes)| classes.iter().map(size).sum()).collect();
+    let lowest = Lowest::default();
+    let job = |trial: &mut Option<Trial<'s>>, job: usize| {
+        let mut times = vec![];
+        let (entry, classes) = &jobs[job];
+        let trial = match own(trial, subject) {
+            Ok(trial) => trial,
+            Err(error) => return (times, Found { broken: Some(error.to_string()), ..Found::default() }),
+        };
+        trial.begin(job);
+        for (number, class) in classes {
+            if trial.is_end() || lowest.is_before(job) {
+                break;
+            }
+            let time = trial.class(&entry.elements, class, most);
+            times.extend(number.map(|number| (number, time)));
+        }
+        let found = trial.end();
+        if found.is_end() {
+            lowest.found(job);
+        }
+        (times, found)
+    };
+    let mut all = BTreeMap::new();
+    for (times, more) in parallel::each(&weights, || None, job) {
+        if found.is_end() {
+            break;
+        }
+        found.add(more);
+        all.extend(times);
+    }
+    all
 }
-
-/// The time limit for finding a packet.
-const SEARCH: Duration = Duration::from_secs(1);
-
-impl Prover<'_> {
-    /// Searches for a packet of one segment, preferably one as ports deliver it, for which all bits are 1.
-    fn solve(&self, blaster: &mut Blaster<'_>, bits: &[Bit]) -> Answer {
-        let (rest, room) = (blaster.free(Atom::Rest, 32), blaster.free(Atom::Room, 12));
-        let usual = blaster.gates.number(HEADROOM as u64);
-        let (single, usual) = (blaster.gates.is_zero(&rest), blaster.gates.equal(&room, &usual));
-        let single: Vec<Bit> = bits.iter().copied().chain([single]).collect();
-        let with_room: Vec<Bit> = single.iter().copied().chain([usual]).collect();
-        match blaster.gates.ask(&with_room, SEARCH) {
-            Answer::Found => Answer::Found,
-            _ => blaster.gates.ask(&single, SEARCH),
-        }
-    }
-
-    /// Converts the solution to a packet, adjusts the values that are free only for the solver, and runs it.
-    /// Returns whether the packet is in the class.
-    fn try_found(&mut self, blaster: &Blaster<'_>, classes: &Classes, class: &Class) -> bool {
-        let made = model::packet(blaster, self.cells, &mut self.rng);
-        let tables = model::tables(blaster, &self.reference.tables);
-        let keys = |table: u16| tables.0.get(usize::from(table)).map_or(vec![], |table| table.keys());
-        let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
-        let mut world = World { tables: &mut fresh, keys: &keys };
-        let mended = class.mended(classes, made.clone(), &mut world, &mut self.rng);
-        // A packet that was adjusted, or could not be, is run all the same.
-        let as_found = mended.as_ref().is_some_and(|mended| mended.buffer == made.buffer);
-        if !as_found {
-            self.run(class.entry, made, &tables);
-        }
-        let Some(mended) = mended else { return false };
-        self.run(class.entry, mended, &tables);
-        true
-    }
-
-    fn run(&mut self, entry: usize, mut made: CreatedPacket, tables: &TestTables) {
-        if made.packet.total() != made.packet.len() {
-            return;
-        }
-        // The program was compiled for the configuration's values of these cells.
-        for (at, cell) in made.cells.iter_mut().enumerate() {
-            if !self.written[at] {
-                *cell = self.cells[at];
-            }
-        }
-        match self.runs.run(entry, &made, tables) {
-            Ok(three) => {
-                self.tried.packets += 1;
-                if !three.are_equal() && self.differs.is_none() {
-                    self.differs = Some(Box::new(Counterexample { entry, compiled: made, three }));
-                }
-            }
-            Err(broken) => self.broken = self.broken.take().or(Some(broken)),
-        }
-    }
-
-    /// Searches for a packet that shows the difference between two classes.
-    fn find(&mut self, classes: &Classes, mine: &Class, theirs: &Class) {
-        let pool = &classes.pool;
-        for mut blaster in [Blaster::new(pool, &self.deadline), Blaster::exact(pool, &self.deadline)] {
-            let blaster = &mut blaster;
-            let both = [blaster.filter(&mine.filter), blaster.filter(&theirs.filter)];
-            let (a, b) = (outcome::outcome(blaster, mine), outcome::outcome(blaster, theirs));
-            let different = outcome::differences(blaster, &a, &b);
-            let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
-            let any = blaster.gates.any(&bits);
-            if self.solve(blaster, &[both[0], both[1], any]) == Answer::Found {
-                self.try_found(blaster, classes, mine);
-            }
-            if self.differs.is_some() {
-                return;
-            }
-        }
-    }
-
-    /// Runs packets of a class and at the boundaries of its conditions.
-    fn class(&mut self, classes: &Classes, class: &Class, most: usize) {
-        if most == 0 || self.differs.is_some() || self.broken.is_some() {
-            return;
-        }
-        if self.deadline.is_over() {
-            self.tried.missed += 1;
-            return;
-        }
-        // A solver for this class alone, since the class's effects are no conditions on its packets. Sums
-        // over headers are adjusted if that is possible; otherwise the solver computes them.
-        let (pool, deadline) = (&classes.pool, self.deadline.clone());
-        let ways: [(fn(_, &_) -> _, usize); 2] = [(Blaster::new, most), (Blaster::exact, most.min(EXACT))];
-        let mut hit = ways
-            .into_iter()
-            .map(|(make, most)| self.class_by(&mut make(pool, &deadline), classes, class, most));
-        match hit.find(|answer| *answer != Answer::Unknown) {
-            Some(Answer::Found) => self.tried.classes += 1,
-            Some(Answer::Never) => self.tried.empty += 1,
-            _ => self.tried.missed += 1,
-        }
-    }
-
-    /// Whether a packet of the class was found and run, or there is none.
-    fn class_by(
-        &mut self,
-        blaster: &mut Blaster<'_>,
-        classes: &Classes,
-        class: &Class,
-        most: usize,
-    ) -> Answer {
-        let filter = blaster.filter(&class.filter);
-        match self.solve(blaster, &[filter]) {
-            Answer::Found => {}
-            answer => return answer,
-        }
-        let mut hit = self.try_found(blaster, classes, class);
-        let mut bounds = vec![];
-        conditions(&class.filter.0, &mut bounds);
-        let mut left = most.saturating_sub(1);
-        for (of, set) in bounds {
-            for &(first, last) in set.intervals() {
-                for bound in [first, last] {
-                    if left == 0 || self.deadline.is_over() {
-                        break;
-                    }
-                    let word = blaster.word(of);
-                    let bound = blaster.gates.number(bound);
-                    let there = blaster.gates.equal(&word, &bound);
-                    if blaster.gates.known(there) == Some(false) {
-                        continue;
-                    }
-                    if self.solve(blaster, &[filter, there]) == Answer::Found {
-                        left -= 1;
-                        hit |= self.try_found(blaster, classes, class);
-                    }
-                }
-            }
-        }
-        if hit { Answer::Found } else { Answer::Unknown }
-    }
-}
-
-/// The maximum number of packets of a class for which all sums are computed: that takes long.
-const EXACT: usize = 1;

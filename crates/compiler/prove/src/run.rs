@@ -3,7 +3,7 @@
 //! same state.
 
 use crate::compose::Numbering;
-use crate::flow_entry::{Ordered, Templates};
+use crate::flow_entry::{Ordered, TemplateKey, Templates};
 use crate::subgraph::FusedSubgraph;
 use crate::tables::{Call, TestTables};
 use codegen::{CodegenError, Engine, Scratch};
@@ -16,7 +16,7 @@ use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::Packet;
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{Pool, SharedPool};
-use std::sync::Arc;
+use std::collections::HashSet;
 use synth::classes::packets::CreatedPacket;
 
 /// The exit of a packet from a fused region, by element.
@@ -112,12 +112,15 @@ type Run = Result<Observed, String>;
 const MOST_WIRES: usize = 100_000;
 
 impl<'a> Runs<'a> {
-    /// For a fused region.
+    /// For a fused region, whose program is compiled.
     ///
     /// # Errors
-    /// When the program cannot be compiled.
-    pub fn new(region: &'a FusedSubgraph<'a>, numbers: &'a Numbering) -> Result<Runs<'a>, CodegenError> {
-        let engine = Engine::native(&Arc::new(region.fused.clone()))?;
+    /// When there is no memory for packets.
+    pub fn new(
+        region: &'a FusedSubgraph<'a>,
+        numbers: &'a Numbering,
+        engine: Engine,
+    ) -> Result<Runs<'a>, CodegenError> {
         let memory = PacketRegion::create(RegionOptions::slots(64))
             .map_err(|error| CodegenError::Machine(format!("no memory for packets: {error}")))?;
         let pool = SharedPool::new(memory).worker();
@@ -134,9 +137,20 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// Packets that ran by their flow's entry, and the templates of these.
-    pub fn by_entry(&self) -> [usize; 2] {
-        [self.by_entry, self.templates.len()]
+    /// Forgets which packets ran by entries, and which templates were met.
+    pub fn begin(&mut self) {
+        self.by_entry = 0;
+        self.templates.begin();
+    }
+
+    /// Packets that ran by their flow's entry since then.
+    pub fn by_entry(&self) -> usize {
+        self.by_entry
+    }
+
+    /// The templates of these.
+    pub fn templates(&self) -> HashSet<TemplateKey> {
+        self.templates.met()
     }
 
     /// Runs a packet of one segment; `Err` names the invariant that was broken.

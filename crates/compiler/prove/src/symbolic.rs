@@ -1,27 +1,37 @@
 //! The comparison class by class.
 //!
 //! For each class of the elements, it asks whether a packet of it can be in a class of the fused program with
-//! a different outcome. Identical bits need no question; the solver decides all others. The solver also
-//! checks that the classes cover all packets.
+//! a different outcome. Where the program has the class as it is, no question is needed; classes that share
+//! no packet by their conditions alone ([`crate::bounds`]) are not looked at. Identical expressions and bits
+//! need no question either; the solver decides all others. It also checks that the classes of each side cover
+//! all packets: so a packet that is in no class with another outcome is in one with the same.
 
 use crate::blast::Blaster;
+use crate::bounds::{Bounds, Index, implies};
 use crate::gates::{Answer, Bit};
 use crate::outcome::{Outcome, differences, outcome};
-use std::collections::BTreeMap;
+use ir::Verified;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
-use synth::classes::Classes;
+use synth::classes::{Classes, Options};
+use synth::deadline::Deadline;
 
 /// The time limit for one question.
 const QUESTION: Duration = Duration::from_secs(10);
+
+/// Classes of the elements for which one solver is used, one after the other: they share expressions.
+const TOGETHER: usize = 8;
+/// With so many clauses, the next class gets a solver of its own: each question costs what all clauses cost.
+const MANY_CLAUSES: usize = 300_000;
 
 /// The results for pairs of classes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pairs {
     /// All pairs of one entry.
     pub all: usize,
-    /// Pairs whose outcomes have identical bits.
+    /// Pairs whose outcomes have identical expressions or bits.
     pub same: usize,
-    /// Pairs with different outcomes, but no packet is in both.
+    /// Pairs with no packet in both, or all packets of the first one are in others that do the same.
     pub apart: usize,
     /// Pairs that are equal for the packets in both, according to the solver.
     pub equal: usize,
@@ -43,102 +53,295 @@ pub struct Comparison {
 }
 
 /// A class's filter and outcome.
-pub struct Filtered {
+struct Filtered {
     /// Its number.
-    pub class: usize,
+    class: usize,
     /// Whether a packet passes its filter.
-    pub filter: Bit,
+    filter: Bit,
     /// Its effects.
-    pub outcome: Outcome,
+    outcome: Outcome,
 }
 
-/// The classes of an entry as bits; fewer once no more gates are made.
-pub fn of_entry(blaster: &mut Blaster<'_>, classes: &Classes, entry: usize) -> Vec<Filtered> {
-    let of_entry = classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry);
-    of_entry
-        .map_while(|(at, class)| {
-            let (filter, outcome) = (blaster.filter(&class.filter), outcome(blaster, class));
-            (!blaster.gates.is_over()).then_some(Filtered { class: at, filter, outcome })
-        })
-        .collect()
+/// A class of the elements, and those of the program that may have packets of it.
+pub struct Question {
+    class: usize,
+    others: Vec<usize>,
 }
 
-/// Compares the classes of one entry. `suspect` is called with the classes, of the elements and of the
-/// program, of a packet that the solver found; it returns whether to continue.
-pub fn compare(
-    blaster: &mut Blaster<'_>,
-    (elements, program): (&[Filtered], &[Filtered]),
-    entry: usize,
-    into: &mut Comparison,
-    suspect: &mut dyn FnMut(usize, usize) -> bool,
-) {
-    for (at, side) in [elements, program].into_iter().enumerate() {
-        let none: Vec<Bit> = side.iter().map(|class| !class.filter).collect();
-        match blaster.gates.ask(&none, QUESTION) {
-            Answer::Never => into.covered[at] += 1,
-            answer => into.open.push(format!(
-                "entry {entry}: whether the {} classes of {} are all packets is {}",
-                side.len(),
-                ["the elements", "the fused program"][at],
-                if answer == Answer::Found { "not so" } else { "not decided" }
-            )),
+/// A part of the comparison, which can be done by itself.
+pub enum Part {
+    /// Whether the classes of a side, the elements or the program, cover all packets.
+    Cover(usize),
+    /// These classes.
+    Classes(Vec<Question>),
+}
+
+/// The classes of one entry, of both sides, over one pool.
+pub struct EntryClasses {
+    /// Its number.
+    pub number: usize,
+    /// The numbers of its first classes among those of all entries.
+    pub first: [usize; 2],
+    /// The elements' classes. Their pool has the expressions of both sides.
+    pub elements: Classes,
+    /// The program's classes.
+    pub program: Classes,
+    /// The program's classes that the elements have as they are.
+    pub twins: BTreeSet<usize>,
+    /// What is known of pairs without the solver.
+    pairs: Pairs,
+    /// What is left.
+    pub parts: Vec<Part>,
+}
+
+/// What a part of the comparison came to.
+#[derive(Default)]
+pub struct Answered {
+    pairs: Pairs,
+    /// The side whose classes are all packets, if that was asked and is so.
+    covered: Option<usize>,
+    times: BTreeMap<usize, Duration>,
+    open: Vec<String>,
+    /// Questions to the solver.
+    pub questions: usize,
+    /// Their clauses.
+    pub clauses: usize,
+}
+
+impl EntryClasses {
+    /// Walks both programs from an entry. The walks of each entry have a pool and names of headers of their
+    /// own: conditions are cut where headers begin, and a header that only packets of another entry have
+    /// would cut those of one side, which then look different from the other's.
+    pub fn walk([elements, program]: [&Verified; 2], number: usize, options: &Options<'_>) -> EntryClasses {
+        let entries = [number];
+        let options = Options { entries: Some(&entries), ..*options };
+        let mut elements = Classes::of(elements, &options);
+        let pool = std::mem::take(&mut elements.pool);
+        let mut program = Classes::among(pool, program, &options);
+        elements.pool = std::mem::take(&mut program.pool);
+        for class in elements.classes.iter_mut().chain(&mut program.classes) {
+            class.entry = number;
+        }
+        EntryClasses {
+            number,
+            first: [0, 0],
+            elements,
+            program,
+            twins: BTreeSet::new(),
+            pairs: Pairs::default(),
+            parts: vec![],
         }
     }
-    for (at, mine) in elements.iter().enumerate() {
-        let start = Instant::now();
-        if blaster.gates.is_over() {
-            let left = elements.len() - at;
-            into.pairs.all += left * program.len();
-            into.pairs.open += left * program.len();
-            into.open
-                .push(format!("entry {entry}: {left} classes of the elements, for lack of time or memory"));
-            return;
+
+    /// Finds what the solver has to decide.
+    pub fn sort(&mut self) {
+        let (mine, theirs) = (&self.elements.classes, &self.program.classes);
+        let bounds: Vec<Bounds> = theirs.iter().map(|class| Bounds::of(&class.filter)).collect();
+        let mut index = Index::of(&bounds);
+        let mut pairs = Pairs::default();
+        let mut questions = vec![];
+        for (number, class) in mine.iter().enumerate() {
+            pairs.all += theirs.len();
+            let bounds = Bounds::of(&class.filter);
+            let meeting = index.meeting(&bounds);
+            let does_same = |at: &usize| class.exit == theirs[*at].exit && class.end == theirs[*at].end;
+            let same: Vec<usize> = meeting.iter().copied().filter(does_same).collect();
+            let twin = same.iter().find(|at| theirs[**at].filter == class.filter);
+            self.twins.extend(twin);
+            // If all packets of the class are in one class of the program that does the same, by the same
+            // expressions, the program does to them what the elements do.
+            let has_all = |at: &usize| implies(&bounds, &class.filter.0, &theirs[*at].filter.0);
+            if twin.is_some() || same.iter().any(has_all) {
+                pairs.same += 1;
+                pairs.apart += theirs.len() - 1;
+                continue;
+            }
+            pairs.apart += theirs.len() - meeting.len();
+            pairs.same += same.len();
+            let others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
+            if !others.is_empty() {
+                questions.push(Question { class: number, others });
+            }
         }
-        into.pairs.all += program.len();
-        let mut open: Vec<&Filtered> =
-            program.iter().filter(|theirs| theirs.outcome != mine.outcome).collect();
-        into.pairs.same += program.len() - open.len();
-        while !open.is_empty() {
-            let others: Vec<Bit> = open.iter().map(|theirs| theirs.filter).collect();
-            let any = blaster.gates.any_if_asked(&others);
-            match blaster.gates.ask(&[mine.filter, any], QUESTION) {
-                Answer::Never => {
-                    into.pairs.apart += open.len();
-                    break;
+        self.pairs = pairs;
+        self.parts.extend([0, 1].map(Part::Cover));
+        while !questions.is_empty() {
+            let rest = questions.split_off(questions.len().min(TOGETHER));
+            self.parts.push(Part::Classes(std::mem::replace(&mut questions, rest)));
+        }
+    }
+
+    fn side(&self, side: usize) -> &Classes {
+        [&self.elements, &self.program][side]
+    }
+
+    /// How hard a part probably is, to be compared with other parts.
+    pub fn weight(&self, part: &Part) -> usize {
+        match part {
+            Part::Cover(side) => self.side(*side).classes.len().pow(2),
+            Part::Classes(questions) => questions.iter().map(|question| 1 + question.others.len()).sum(),
+        }
+    }
+}
+
+/// Decides a part of an entry's comparison. `suspect` is called with the classes, of the elements and of the
+/// program, of a packet that the solver found; it returns whether to continue.
+pub fn answer(
+    entry: &EntryClasses,
+    part: &Part,
+    deadline: &Deadline,
+    suspect: &mut dyn FnMut(usize, usize) -> bool,
+) -> Answered {
+    let mut into = Answered::default();
+    let pool = &entry.elements.pool;
+    let mut blaster = Blaster::new(pool, deadline);
+    match part {
+        Part::Cover(side) => {
+            let classes = &entry.side(*side).classes;
+            let none: Vec<Bit> = classes.iter().map(|class| !blaster.filter(&class.filter)).collect();
+            match blaster.gates.ask(&none, QUESTION) {
+                Answer::Never => into.covered = Some(*side),
+                answer => into.open.push(format!(
+                    "entry {}: whether the {} classes of {} are all packets is {}",
+                    entry.number,
+                    classes.len(),
+                    ["the elements", "the fused program"][*side],
+                    if answer == Answer::Found { "not so" } else { "not decided" }
+                )),
+            }
+        }
+        Part::Classes(questions) => {
+            let mut theirs = HashMap::new();
+            for (at, question) in questions.iter().enumerate() {
+                if blaster.gates.clauses() > MANY_CLAUSES || blaster.gates.is_over() {
+                    into.asked(&blaster);
+                    blaster = Blaster::new(pool, deadline);
+                    theirs.clear();
                 }
-                Answer::Unknown => {
-                    into.pairs.open += open.len();
+                if blaster.gates.is_over() {
+                    let left = &questions[at..];
+                    into.pairs.open += left.iter().map(|question| question.others.len()).sum::<usize>();
                     into.open.push(format!(
-                        "entry {entry}: which of {} classes of the fused program packets of class {} \
-                         of the elements are in",
-                        open.len(),
-                        mine.class + 1
+                        "entry {}: {} classes of the elements, for lack of time or memory",
+                        entry.number,
+                        left.len()
                     ));
                     break;
                 }
-                Answer::Found => {}
-            }
-            let met = open.iter().position(|theirs| blaster.gates.bit(theirs.filter));
-            let Some(met) = met else { break };
-            let theirs = open.swap_remove(met);
-            match decide(blaster, [mine, theirs]) {
-                Decided::Equal => into.pairs.equal += 1,
-                Decided::Not { is_found, parts } => {
-                    into.pairs.open += 1;
-                    let go_on = !is_found || suspect(mine.class, theirs.class);
-                    into.open.push(format!(
-                        "entry {entry}: class {} of the elements and class {} of the fused program: {}",
-                        mine.class + 1,
-                        theirs.class + 1,
-                        parts.join(", ")
-                    ));
-                    if !go_on {
-                        return;
-                    }
+                if !one(&mut blaster, entry, question, &mut theirs, &mut into, suspect) {
+                    break;
                 }
             }
         }
-        into.times.insert(mine.class, start.elapsed());
+    }
+    into.asked(&blaster);
+    into
+}
+
+impl Answered {
+    fn asked(&mut self, blaster: &Blaster<'_>) {
+        self.questions += blaster.gates.questions;
+        self.clauses += blaster.gates.clauses();
+    }
+}
+
+fn filtered(blaster: &mut Blaster<'_>, classes: &Classes, number: usize) -> Filtered {
+    let class = &classes.classes[number];
+    Filtered { class: number, filter: blaster.filter(&class.filter), outcome: outcome(blaster, class) }
+}
+
+/// Compares one class of the elements; false if nothing more is to be compared.
+fn one(
+    blaster: &mut Blaster<'_>,
+    of: &EntryClasses,
+    question: &Question,
+    theirs: &mut HashMap<usize, Filtered>,
+    into: &mut Answered,
+    suspect: &mut dyn FnMut(usize, usize) -> bool,
+) -> bool {
+    let start = Instant::now();
+    let (entry, first) = (of.number, of.first);
+    let name = format!("class {} of the elements", first[0] + question.class + 1);
+    // Most often there is no packet in both, and no effect needs gates.
+    let filter = blaster.filter(&of.elements.classes[question.class].filter);
+    let others: Vec<Bit> =
+        question.others.iter().map(|other| blaster.filter(&of.program.classes[*other].filter)).collect();
+    let any = blaster.gates.any_if_asked(&others);
+    if blaster.gates.ask(&[filter, any], QUESTION) == Answer::Never {
+        into.pairs.apart += question.others.len();
+        into.times.insert(question.class, start.elapsed());
+        return true;
+    }
+    let mine = filtered(blaster, &of.elements, question.class);
+    for other in &question.others {
+        theirs.entry(*other).or_insert_with(|| filtered(blaster, &of.program, *other));
+    }
+    if blaster.gates.is_over() {
+        // Bits that were made since then mean nothing.
+        into.pairs.open += question.others.len();
+        into.open.push(format!("entry {entry}: {name}, for lack of time or memory"));
+        return true;
+    }
+    let others = question.others.iter().map(|other| &theirs[other]);
+    let (same, mut open): (Vec<&Filtered>, Vec<&Filtered>) =
+        others.partition(|theirs| theirs.outcome == mine.outcome);
+    into.pairs.same += same.len();
+    let mut go_on = true;
+    while go_on && !open.is_empty() {
+        let others: Vec<Bit> = open.iter().map(|theirs| theirs.filter).collect();
+        let any = blaster.gates.any_if_asked(&others);
+        match blaster.gates.ask(&[mine.filter, any], QUESTION) {
+            Answer::Never => {
+                into.pairs.apart += open.len();
+                break;
+            }
+            Answer::Unknown => {
+                into.pairs.open += open.len();
+                let count = open.len();
+                into.open.push(format!(
+                    "entry {entry}: which of {count} classes of the fused program packets of {name} are in"
+                ));
+                break;
+            }
+            Answer::Found => {}
+        }
+        let met = open.iter().position(|theirs| blaster.gates.bit(theirs.filter));
+        let Some(met) = met else { break };
+        let theirs = open.swap_remove(met);
+        match decide(blaster, [&mine, theirs]) {
+            Decided::Equal => into.pairs.equal += 1,
+            Decided::Not { is_found, parts } => {
+                into.pairs.open += 1;
+                go_on = !is_found || suspect(mine.class, theirs.class);
+                into.open.push(format!(
+                    "entry {entry}: {name} and class {} of the fused program: {}",
+                    first[1] + theirs.class + 1,
+                    parts.join(", ")
+                ));
+            }
+        }
+    }
+    into.times.insert(mine.class, start.elapsed());
+    go_on
+}
+
+impl Comparison {
+    /// Adds an entry, with what its parts came to, in their order.
+    pub fn add(&mut self, entry: &EntryClasses, answers: Vec<Answered>) {
+        let parts = std::iter::once(entry.pairs).chain(answers.iter().map(|answered| answered.pairs));
+        for Pairs { all, same, apart, equal, open } in parts {
+            self.pairs.all += all;
+            self.pairs.same += same;
+            self.pairs.apart += apart;
+            self.pairs.equal += equal;
+            self.pairs.open += open;
+        }
+        for answered in answers {
+            answered.covered.into_iter().for_each(|side| self.covered[side] += 1);
+            let times = answered.times.into_iter();
+            self.times.extend(times.map(|(class, time)| (entry.first[0] + class, time)));
+            self.open.extend(answered.open);
+        }
     }
 }
 
