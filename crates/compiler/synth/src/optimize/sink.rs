@@ -149,6 +149,8 @@ impl Graph {
 /// again first.
 pub(super) fn behind_joins(program: &mut Program, notes: &mut Notes, starts: &mut Vec<Option<Unread>>) {
     let mut splits = program.blocks.len() * MOST_SPLITS + 8;
+    // Of blocks that [`behind_tests`] has added nothing is known: what is written there counts as read.
+    starts.resize(program.blocks.len(), None);
     let written: Vec<Touch> = notes.iter().flatten().filter_map(|note| note.writes).collect();
     let mut graph = Graph::of(program);
     // The last writes first: a later one to the same bits would be in the way.
