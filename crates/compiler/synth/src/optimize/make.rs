@@ -64,6 +64,8 @@ impl Forward<'_> {
         }
         match cost {
             Some(_) => Some(self.rebuild(number)),
+            // From what is carried.
+            None if self.cost(number, MAKE_DEPTH, true).is_some() => Some(self.rebuild(number)),
             None => self.read_again(number),
         }
     }
