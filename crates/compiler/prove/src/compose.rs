@@ -6,8 +6,9 @@
 
 use crate::subgraph::FusedSubgraph;
 use ir::Verified;
-use ir::program::{Block, BlockId, Inst, Program, Term, Value};
+use ir::program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use ir::verify::VerifyError;
+use packet::field::Base;
 use std::collections::HashMap;
 use synth::link::Part;
 
@@ -112,13 +113,22 @@ pub fn compose(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Result<Verifi
     for at in 0..region.counted.len() {
         composer.program.cells.push(ir::program::Cell { name: format!("wire{at}"), init: 0 });
     }
-    for &(part, input) in region.entries {
-        let entry = composer.place(part, parts[part].program.entries[input]);
+    let starts = region.entries.iter().map(|&(part, input)| (part, parts[part].program.entries[input]));
+    for (part, block) in starts.clone() {
+        let entry = composer.place(part, block);
         composer.program.entries.push(entry);
     }
-    while let Some((part, from, to)) = composer.open.pop() {
-        let block = composer.block(part, parts[part].program.block(from));
-        composer.program.blocks[to.index()] = block;
+    composer.follow();
+    // A fused program that asks first where the MAC header is has classes of its own for both answers: here it is
+    // asked, too, and both answers lead to the same.
+    let asks = |entry: &BlockId| {
+        let asked = |(_, inst): &(_, Inst)| *inst == Inst::Offset(Base::Mac);
+        region.fused.block(*entry).insts.iter().any(asked)
+    };
+    for (at, (part, block)) in starts.enumerate() {
+        if region.fused.entries.get(at).is_some_and(asks) {
+            composer.ask_for_frames(at, part, block);
+        }
     }
     Verified::new(composer.program)
 }
@@ -137,6 +147,36 @@ impl Composer<'_> {
         self.placed.insert((part, block), placed);
         self.open.push((part, block, placed));
         placed
+    }
+
+    /// Adds the blocks that were placed, and all that they lead to.
+    fn follow(&mut self) {
+        while let Some((part, from, to)) = self.open.pop() {
+            let region = self.region;
+            let block = self.block(part, region.parts[part].program.block(from));
+            self.program.blocks[to.index()] = block;
+        }
+    }
+
+    /// Splits the packets of an entry by whether the MAC header is their first byte. Those that have it there go
+    /// on in a copy of the elements, behind a block that sets it to where it is.
+    fn ask_for_frames(&mut self, entry: usize, part: usize, block: BlockId) {
+        self.placed.clear();
+        self.values.clear();
+        let copy = self.place(part, block);
+        self.follow();
+        let [offset, zero, is_first, none] = [(); 4].map(|()| self.fresh());
+        let (head, frames) = (self.reserve(), self.reserve());
+        let insts = vec![(Some(none), Inst::Const(0)), (None, Inst::SetBase(Base::Mac, none))];
+        self.program.blocks[frames.index()] = Block { params: vec![], insts, term: Term::Jump(copy, vec![]) };
+        let insts = vec![
+            (Some(offset), Inst::Offset(Base::Mac)),
+            (Some(zero), Inst::Const(0)),
+            (Some(is_first), Inst::Bin(BinOp::Eq, offset, zero)),
+        ];
+        let others = std::mem::replace(&mut self.program.entries[entry], head);
+        let term = Term::Branch(is_first, frames, others);
+        self.program.blocks[head.index()] = Block { params: vec![], insts, term };
     }
 
     fn fresh(&mut self) -> Value {

@@ -152,7 +152,7 @@ fn a_fast_path_is_equal() {
 }
 
 #[test]
-fn a_fast_path_for_frames_is_not_refuted() {
+fn a_fast_path_for_frames_is_equal() {
     let chain = Chain::of(LEAN_ROUTERS);
     let fast = chain.fast(0).expect("two routers in a row");
     let asks = |(_, inst): &(_, Inst)| *inst == Inst::Offset(packet::field::Base::Mac);
@@ -160,9 +160,7 @@ fn a_fast_path_for_frames_is_not_refuted() {
     assert_eq!(asked, 1, "where the MAC header is: one test for each packet");
     let proof = chain.prove(0, &fast, &limits());
     let shown = proof.differs.as_ref().map(|found| &found.compiled.packet);
-    // Some pairs of classes stay open: whether a sum is right, where the header is asked for on one side only.
-    assert!(proof.differs.is_none(), "{shown:?}");
-    assert!(proof.tried.packets > 20, "{:?}", proof.tried);
+    assert!(proof.is_equal(), "{:?} {:?} {shown:?}", proof.comparison, proof.left);
 }
 
 #[test]
