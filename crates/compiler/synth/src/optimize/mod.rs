@@ -24,11 +24,8 @@ mod optimization_note;
 mod optimizer_state;
 mod pulls;
 mod report;
-mod retain;
 mod shape;
-mod sink;
 mod terminators;
-mod unread;
 mod value;
 
 #[cfg(test)]
