@@ -118,7 +118,7 @@ pub fn compose(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Result<Verifi
         let entry = composer.place(part, block);
         composer.program.entries.push(entry);
     }
-    composer.follow();
+    composer.place_all();
     // A fused program that asks first where the MAC header is has classes of its own for both answers: here it is
     // asked, too, and both answers lead to the same.
     let asks = |entry: &BlockId| {
@@ -150,7 +150,7 @@ impl Composer<'_> {
     }
 
     /// Adds the blocks that were placed, and all that they lead to.
-    fn follow(&mut self) {
+    fn place_all(&mut self) {
         while let Some((part, from, to)) = self.open.pop() {
             let region = self.region;
             let block = self.block(part, region.parts[part].program.block(from));
@@ -164,7 +164,7 @@ impl Composer<'_> {
         self.placed.clear();
         self.values.clear();
         let copy = self.place(part, block);
-        self.follow();
+        self.place_all();
         let [offset, zero, is_first, none] = [(); 4].map(|()| self.fresh());
         let (head, frames) = (self.reserve(), self.reserve());
         let insts = vec![(Some(none), Inst::Const(0)), (None, Inst::SetBase(Base::Mac, none))];
