@@ -36,6 +36,8 @@ pub(super) struct Forward<'a> {
     pub(super) program: &'a Program,
     pub(super) known: &'a Known,
     pub(super) order: Order,
+    /// The fields that the program reads, each with the block.
+    read_fields: Vec<(Field, BlockId)>,
     /// Whether bytes are pushed without a test of the headroom.
     pub(super) relies_on_pulls: bool,
     pub(super) values: Values,
@@ -61,6 +63,22 @@ fn is_bare_exit(block: &Block) -> bool {
     block.insts.is_empty() && matches!(block.term, Term::Emit(_) | Term::Drop(_) | Term::Slow(_))
 }
 
+/// The fields of several bytes that a program reads, each with the block.
+fn read_fields(program: &Program, order: &Order) -> Vec<(Field, BlockId)> {
+    let mut fields = vec![];
+    for id in &order.blocks {
+        for (_, inst) in &program.block(*id).insts {
+            if let Inst::Load(field) = inst
+                && field.width > 8
+                && !fields.contains(&(*field, *id))
+            {
+                fields.push((*field, *id));
+            }
+        }
+    }
+    fields
+}
+
 /// Rewrites a verified program.
 pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     let count = program.blocks.len();
@@ -73,6 +91,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         program,
         known,
         relies_on_pulls: super::pulls::relies_on_pulls(program, &order),
+        read_fields: read_fields(program, &order),
         order,
         values,
         anchors,
@@ -214,11 +233,37 @@ impl Forward<'_> {
         let version = self.state.versions[usize::from(!packet)];
         let most = ones(place.width);
         let number = self.values.leaf(Expr::Load(version, place.anchor, place.bit, place.width), most);
-        self.state.record_load(place, number);
+        self.state.record_load(place, number, &self.anchors);
         number
     }
 
+    /// A wider field that is read behind this point and contains a field, where it may be read here already: one
+    /// read serves both.
+    fn wider(&self, field: Field) -> Option<Field> {
+        let place = self.place(field);
+        let there = i64::from(self.state.extent.accessible(field.base));
+        let is_known = |place: ByteRange| {
+            self.state.places.iter().any(|(known, _)| {
+                known.anchor == place.anchor && known.bit < place.end() && place.bit < known.end()
+            })
+        };
+        let fits = |(wide, block): &&(Field, BlockId)| {
+            wide.base == field.base
+                && wide.width > field.width
+                && self.place(*wide).holds(place)
+                && i64::from(wide.end_byte()) <= there
+                && self.order.dominates(self.here, *block)
+                && !is_known(self.place(*wide))
+        };
+        self.read_fields.iter().filter(fits).map(|(wide, _)| *wide).max_by_key(|wide| wide.width)
+    }
+
     fn load(&mut self, place: ByteRange, inst: Inst) -> Vn {
+        if let Inst::Load(field) = inst
+            && let Some(wide) = self.wider(field)
+        {
+            self.load(self.place(wide), Inst::Load(wide));
+        }
         let number = self.content(place);
         let note = OptimizationNote { reads: Reads::Bits(self.touch(place)), ..OptimizationNote::of(inst) };
         self.read(number, inst, note)

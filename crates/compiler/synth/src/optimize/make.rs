@@ -1,8 +1,8 @@
 //! Values of the new program: where they are defined, and how new ones are computed.
 //!
-//! Values that are carried over a stage boundary cost memory. A value is therefore not taken from before
-//! a boundary if the program reads it again after it. The facts about the value stay, and so does the
-//! read.
+//! A value that is carried over a stage boundary is stored and loaded, once for all stages behind it: less
+//! than a read of the packet behind each, and than computing it from more than one operation. So values of the
+//! packet are read once.
 
 use super::byte_range::ByteRange;
 use super::forward::{Forward, GIVEN};
@@ -15,6 +15,8 @@ use packet::field::{Base, Field};
 const MAKE_DEPTH: u32 = 6;
 /// The number of instructions up to which computing a value is preferred to reading it.
 const MAKE_COST: u32 = 3;
+/// The number of instructions up to which computing a value is preferred to carrying it over a stage boundary.
+const CARRY_COST: u32 = 2;
 /// The number of definitions of a value that are considered.
 const MOST_LOCATIONS: usize = 16;
 
@@ -54,10 +56,38 @@ impl Forward<'_> {
         if let Some(value) = self.holder(number, false) {
             return Some(value);
         }
-        match self.cost(number, MAKE_DEPTH, false) {
-            Some(_) => Some(self.rebuild(number)),
-            None => self.read_again(number).or_else(|| self.holder(number, true)),
+        let cost = self.cost(number, MAKE_DEPTH, false);
+        if cost.is_none_or(|cost| cost > CARRY_COST)
+            && !self.has_parts(number)
+            && let Some(value) = self.holder(number, true)
+        {
+            return Some(value);
         }
+        match cost {
+            Some(_) => Some(self.rebuild(number)),
+            // From what is carried.
+            None if self.cost(number, MAKE_DEPTH, true).is_some() => Some(self.rebuild(number)),
+            None => self.read_again(number),
+        }
+    }
+
+    /// Whether the value is an updated checksum that can be computed from what is available on any side of a stage
+    /// boundary. It is not carried: a row of updates is one at its end, and only paths that leave in between need
+    /// the others.
+    fn has_parts(&self, number: Vn) -> bool {
+        match self.values.expr(number) {
+            Expr::Csum(a, b, c, _) => {
+                [a, b, c].into_iter().all(|part| self.cost(part, MAKE_DEPTH - 1, true).is_some())
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the value is carried here from before a stage boundary, rather than computed.
+    fn is_carried(&self, number: Vn) -> bool {
+        self.holder(number, true).is_some()
+            && !self.has_parts(number)
+            && self.cost(number, MAKE_DEPTH, false).is_none_or(|cost| cost > CARRY_COST)
     }
 
     /// A field with this content here that may be read.
@@ -158,7 +188,10 @@ impl Forward<'_> {
         if self.holder(number, false).is_some() || self.values.number(number).is_some() {
             return number;
         }
-        if !as_is && self.cost(number, MAKE_DEPTH, false).is_some() {
+        if self.is_carried(number) {
+            return number;
+        }
+        if !as_is && (self.cost(number, MAKE_DEPTH, false).is_some() || self.has_parts(number)) {
             self.make(number);
             return number;
         }
@@ -170,6 +203,9 @@ impl Forward<'_> {
     /// A value that is read; it is computed from available values if that is cheap.
     pub(super) fn read(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Vn {
         let cheap = |cost: Option<u32>| cost.is_some_and(|cost| cost <= MAKE_COST);
+        if self.is_carried(number) {
+            return number;
+        }
         if cheap(self.cost(number, MAKE_DEPTH, false)) {
             return number;
         }

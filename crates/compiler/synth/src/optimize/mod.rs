@@ -24,8 +24,11 @@ mod optimization_note;
 mod optimizer_state;
 mod pulls;
 mod report;
+mod retain;
 mod shape;
+mod sink;
 mod terminators;
+mod unread;
 mod value;
 
 #[cfg(test)]

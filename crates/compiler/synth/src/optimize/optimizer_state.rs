@@ -202,14 +202,19 @@ impl OptimizerState {
     }
 
     /// Records the content of a location that was read.
-    pub fn record_load(&mut self, place: ByteRange, value: Vn) {
-        push_bounded(&mut self.places, (place, value), MOST_PLACES);
+    pub fn record_load(&mut self, place: ByteRange, value: Vn, anchors: &Anchors) {
+        self.places.push((place, value));
+        if self.places.len() > MOST_PLACES {
+            // Records of rewriters have many numbers, each read once. The packet is read again.
+            let oldest = self.places.iter().position(|(place, _)| !anchors.is_packet(place.anchor));
+            self.places.remove(oldest.unwrap_or(0));
+        }
     }
 
     /// Records the content of a location that was written, and discards what the write covers.
     pub fn write(&mut self, place: ByteRange, value: Vn, values: &mut Values, anchors: &Anchors) {
         self.spoil(place, values, anchors);
-        self.record_load(place, value);
+        self.record_load(place, value, anchors);
     }
 
     /// Discards the contents that a write to a location covers.
