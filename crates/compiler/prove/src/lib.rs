@@ -288,6 +288,9 @@ const IN_A_ROW: usize = 256;
 const ENOUGH_PACKETS: usize = 20_000;
 const LEAST_PACKETS: usize = 3;
 
+/// A class, and for one of the elements its number among those of all entries.
+type Numbered<'c> = (Option<usize>, &'c Class);
+
 /// Runs packets of the classes of both sides. Those of the program's that the elements have as they are need
 /// no packets of their own. Returns the times of the elements' classes.
 fn run_packets<'s>(
@@ -296,18 +299,16 @@ fn run_packets<'s>(
     limits: &Limits,
     found: &mut Found,
 ) -> BTreeMap<usize, Duration> {
-    // Classes of the elements with their numbers among those of all entries.
-    let mut jobs: Vec<(&EntryClasses, Vec<(Option<usize>, &Class)>)> = vec![];
+    let mut jobs: Vec<(&EntryClasses, Vec<Numbered<'_>>)> = vec![];
     for entry in entries {
         let elements = (entry.first[0]..).map(Some).zip(&entry.elements.classes);
         let others = entry.program.classes.iter().enumerate().filter(|(at, _)| !entry.twins.contains(at));
-        let all: Vec<(Option<usize>, &Class)> =
-            elements.chain(others.map(|(_, class)| (None, class))).collect();
+        let all: Vec<Numbered<'_>> = elements.chain(others.map(|(_, class)| (None, class))).collect();
         jobs.extend(all.chunks(IN_A_ROW).map(|some| (entry, some.to_vec())));
     }
     let count: usize = jobs.iter().map(|(_, classes)| classes.len()).sum();
     let most = limits.packets.min((ENOUGH_PACKETS / count.max(1)).max(LEAST_PACKETS));
-    let size = |(_, class): &(Option<usize>, &Class)| 1 + class.filter.0.len();
+    let size = |(_, class): &Numbered<'_>| 1 + class.filter.0.len();
     let weights: Vec<usize> = jobs.iter().map(|(_, classes)| classes.iter().map(size).sum()).collect();
     let lowest = Lowest::default();
     let job = |trial: &mut Option<Trial<'s>>, job: usize| {

@@ -157,15 +157,16 @@ fn groups(
     nodes: &[Node],
     options: &Options<'_>,
 ) -> Vec<Group> {
-    let (fed, others): (Vec<(usize, bool)>, Vec<(usize, bool)>) =
-        region.entries().map(|entry| is_fed_by_port(nodes, entry)).enumerate().partition(|(_, fed)| *fed);
-    let of_kind = |of: Vec<(usize, bool)>| {
-        let &(_, frames) = of.first()?;
-        let entries: Vec<usize> = of.into_iter().map(|(entry, _)| entry).collect();
+    let fed: Vec<bool> = region.entries().map(|entry| is_fed_by_port(nodes, entry)).collect();
+    let of_kind = |frames: bool| {
+        let entries: Vec<usize> = (0..fed.len()).filter(|entry| fed[*entry] == frames).collect();
+        if entries.is_empty() {
+            return None;
+        }
         let classes = Classes::of(program, &Options { entries: Some(&entries), frames, ..*options });
         Some(Group { program: Arc::clone(program), entries, classes })
     };
-    [fed, others].into_iter().filter_map(of_kind).collect()
+    [true, false].into_iter().filter_map(of_kind).collect()
 }
 
 /// The most of each kind that a packet of some class meets.
