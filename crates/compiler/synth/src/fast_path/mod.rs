@@ -34,6 +34,8 @@ use walk::{Defined, Walk};
 const LEAST_LOOKUPS: usize = 2;
 /// Longer paths have no fast path: the work is bounded.
 const MOST_INSTS: usize = 5_000;
+/// Copies for frames have at most this many instructions together, and at most twice those of the program.
+const MOST_COPIED: usize = 20_000;
 
 /// The program with a fast path for each entry that has one; `None` where none has. `known` is what the
 /// program was optimised with. The result is for machine code that walks prefix tables itself.
@@ -81,7 +83,9 @@ fn for_frames(program: &Verified, known: &Known, have: &[usize]) -> Option<Verif
     let ahead = ahead(program, &Order::of(program));
     let worth_it = |entry: &usize| !best_path(program, program.entries[*entry], &ahead).is_empty();
     let wanted = (0..program.entries.len()).filter(|entry| !have.contains(entry)).filter(worth_it);
-    let split = wanted.filter(|entry| frames::split(&mut now, *entry).is_some()).count();
+    let insts: usize = program.blocks.iter().map(|block| block.insts.len() + 1).sum();
+    let mut left = MOST_COPIED.min(2 * insts);
+    let split = wanted.filter(|entry| frames::split(&mut now, *entry, &mut left).is_some()).count();
     if split == 0 {
         return None;
     }
