@@ -44,7 +44,8 @@ pub struct SynthArgs {
     #[arg(long)]
     classes: bool,
 
-    /// Most traffic classes of a fused region that are looked for (2,000 by default)
+    /// Most traffic classes of a fused region that are looked for (2,000 by default); with --prove, of each of its
+    /// entries (20,000 by default)
     #[arg(long, value_name = "COUNT", value_parser = most)]
     max_classes: Option<usize>,
 
