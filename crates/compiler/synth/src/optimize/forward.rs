@@ -14,6 +14,7 @@ use ir::analysis::interval::{Interval, ones, yields};
 use ir::analysis::order::Order;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::{Base, Field};
+use rustc_hash::FxHashSet;
 use std::collections::HashMap;
 
 /// A rewritten program.
@@ -65,12 +66,12 @@ fn is_bare_exit(block: &Block) -> bool {
 
 /// The fields of several bytes that a program reads, each with the block.
 fn read_fields(program: &Program, order: &Order) -> Vec<(Field, BlockId)> {
-    let mut fields = vec![];
+    let (mut fields, mut seen) = (vec![], FxHashSet::default());
     for id in &order.blocks {
         for (_, inst) in &program.block(*id).insts {
             if let Inst::Load(field) = inst
                 && field.width > 8
-                && !fields.contains(&(*field, *id))
+                && seen.insert((*field, *id))
             {
                 fields.push((*field, *id));
             }
@@ -241,12 +242,16 @@ impl Forward<'_> {
     /// read serves both.
     fn wider(&self, field: Field) -> Option<Field> {
         let place = self.place(field);
-        let there = i64::from(self.state.extent.accessible(field.base));
         let is_known = |place: ByteRange| {
             self.state.places.iter().any(|(known, _)| {
                 known.anchor == place.anchor && known.bit < place.end() && place.bit < known.end()
             })
         };
+        // What is known of a part of a wider field is not read again.
+        if is_known(place) {
+            return None;
+        }
+        let there = i64::from(self.state.extent.accessible(field.base));
         let fits = |(wide, block): &&(Field, BlockId)| {
             wide.base == field.base
                 && wide.width > field.width

@@ -58,6 +58,22 @@ impl Touch {
         Touch { lo, hi, ..self }
     }
 
+    /// The same bits, where the facts that its distances are known by do not hold.
+    pub fn anywhere(self) -> Touch {
+        let among = self.among.filter(|(from, ..)| *from == self.anchor);
+        Touch { among, ..self }
+    }
+
+    /// The same bits, where either the facts of this range hold or those of another one for them.
+    pub fn by_either(self, other: &Touch) -> Touch {
+        match (self.among, other.among) {
+            (Some((from, lo, hi)), Some((same, first, last))) if from == same => {
+                Touch { among: Some((from, lo.min(first), hi.max(last))), ..self }
+            }
+            _ => self.anywhere(),
+        }
+    }
+
     /// Whether two ranges may have bits in common.
     pub fn may_meet(&self, other: &Touch) -> bool {
         if self.kind != other.kind {

@@ -50,20 +50,21 @@ impl Unread {
 
     fn meet(self, other: &Unread) -> Unread {
         let mut spans = vec![];
+        // What one path knows about distances need not hold on the other.
         for span in &self.spans {
-            if other.is_dropped(span) {
-                spans.push(*span);
+            if other.is_dropped(&span.anywhere()) {
+                spans.push(span.anywhere());
                 continue;
             }
             for theirs in other.spans.iter().filter(|theirs| theirs.anchor == span.anchor) {
                 let (lo, hi) = (span.lo.max(theirs.lo), span.hi.min(theirs.hi));
-                // The facts about the position of one of the two are valid for a part of it, too.
                 if lo < hi {
-                    spans.push(span.part(lo, hi));
+                    spans.push(span.part(lo, hi).by_either(&theirs.part(lo, hi)));
                 }
             }
         }
-        spans.extend(other.spans.iter().filter(|span| self.is_dropped(span)));
+        let dropped = other.spans.iter().map(|span| span.anywhere());
+        spans.extend(dropped.filter(|span| self.is_dropped(span)));
         spans.truncate(MOST_SPANS);
         let both = self.dropped.zip(other.dropped.as_ref());
         let dropped =

@@ -60,12 +60,12 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     };
     let errors = cx.diags.errors();
     let mut rules = vec![];
-    if let Some(beyond) = texts.get(MAX_RULES) {
-        too_many(cx, beyond, &format!("{} rules", texts.len()), "this is the first beyond");
-        return None;
-    }
-    for text in &texts {
-        let text = unquote(text);
+    for argument in &texts {
+        if rules.len() >= MAX_RULES {
+            too_many(cx, argument, &format!("more than {} rules", rules.len()), "this is the first beyond");
+            return None;
+        }
+        let text = unquote(argument);
         match first_word(&text) {
             Some((word, path)) if word.as_str() == "file" => file(cx, &text, &path, &mut rules),
             _ => rules.extend(rule(cx, &text)),

@@ -167,18 +167,49 @@ fn lay_out(
         }
     }
     link += &format!(" -> {}", way.to);
-    let ports =
-        [&way.from, &way.to].into_iter().filter_map(|name| Some((name.clone(), entry("ports", name)?)));
+    let port = |name: &String| {
+        let mut port = entry("ports", name)?;
+        files_of_port(&mut port, &folder);
+        Some((name.clone(), port))
+    };
+    let ports = [&way.from, &way.to].into_iter().filter_map(port);
     let ports = toml::Value::Table(ports.collect());
     let chain = chain_file::table([("links", vec![link].into()), ("ports", ports), ("nf", nfs.into())]);
     let name = format!("chain-{count}-{}", mode.name.replace([' ', ','], "-"));
     chain_file::write_chain(&lab.folder().join(name), &chain)
 }
 
+/// Makes the files that a port reads independent of where its chain file lies.
+fn files_of_port(port: &mut toml::Value, folder: &Path) {
+    let absolute = |file: Option<&mut toml::Value>| {
+        if let Some(toml::Value::String(file)) = file {
+            *file = folder.join(&*file).display().to_string();
+        }
+    };
+    absolute(port.get_mut("capture"));
+    if let Some(acl) = port.get_mut("traffic").and_then(|traffic| traffic.get_mut("acl")) {
+        absolute(acl.get_mut("rules"));
+        absolute(acl.get_mut("trace"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::Effort;
+
+    #[test]
+    fn files_of_ports_are_found_from_anywhere() {
+        let mut port: toml::Value = toml::from_str(
+            "capture = \"in.pcap\"\nwrite = \"out.pcap\"\n[traffic.acl]\nrules = \"a.rules\"\ntrace = \"/t\"\n",
+        )
+        .expect("a table");
+        files_of_port(&mut port, Path::new("/chains"));
+        let of = |key: &str| port.get(key).and_then(toml::Value::as_str);
+        assert_eq!((of("capture"), of("write")), (Some("/chains/in.pcap"), Some("out.pcap")));
+        let acl = port["traffic"]["acl"].as_table().expect("a table");
+        assert_eq!((acl["rules"].as_str(), acl["trace"].as_str()), (Some("/chains/a.rules"), Some("/t")));
+    }
 
     const CHAIN: &str = "links = [\"in -> [0]a[1] -> [x]b -> out\"]\n[ports]\nin = { traffic = { flows = 9 } }\n\
                          out = { discard = true }\n[nf.a]\ninline = \"FromDevice(0) -> ToDevice(1);\"\n\
