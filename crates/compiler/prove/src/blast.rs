@@ -9,7 +9,7 @@
 use crate::gates::{Bit, Gates, Word};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
-use shm::descriptor::BUF_BYTES;
+use shm::descriptor::{BUF_BYTES, HEADROOM};
 use std::collections::{BTreeMap, HashMap};
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
 use synth::classes::field_of;
@@ -206,6 +206,13 @@ impl<'p> Blaster<'p> {
             Atom::PacketType => self.free(atom, 8),
             Atom::Cell(_) | Atom::Now | Atom::Timestamp => self.free(atom, 64),
         }
+    }
+
+    /// Whether the packet is of one segment, and whether it has the headroom that ports give.
+    pub fn as_delivered(&mut self) -> [Bit; 2] {
+        let (rest, room) = (self.free(Atom::Rest, 32), self.free(Atom::Room, 12));
+        let usual = self.gates.number(HEADROOM as u64);
+        [self.gates.is_zero(&rest), self.gates.equal(&room, &usual)]
     }
 
     /// Bits of an atom, the same for each node of it.

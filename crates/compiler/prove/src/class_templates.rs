@@ -5,21 +5,19 @@
 //! and is recorded.
 
 use crate::blast::Blaster;
-use crate::conditions::conditions;
+use crate::conditions::{conditions, ends};
 use crate::flow_entry::{Ordered, Templates};
 use crate::gates::Answer;
 use crate::model;
 use crate::record_forms;
 use crate::tables::TestTables;
+use ir::Verified;
 use ir::analysis::lasting::Written;
 use ir::eval::{EvalState, Exit};
-use ir::{Tables, Verified};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
-use shm::descriptor::HEADROOM;
 use std::time::Duration;
-use synth::classes::expr::{Atom, Id};
-use synth::classes::packets::{CreatedPacket, World};
+use synth::classes::packets::CreatedPacket;
 use synth::classes::{self, Class, Classes};
 use synth::deadline::Deadline;
 use synth::template::Saved;
@@ -101,9 +99,8 @@ impl Search<'_> {
     ) -> Result<(), String> {
         let mut blaster = Blaster::new(&self.classes.pool, self.deadline);
         let filter = blaster.filter(&class.filter);
-        let (rest, room) = (blaster.free(Atom::Rest, 32), blaster.free(Atom::Room, 12));
-        let usual = blaster.gates.number(HEADROOM as u64);
-        let mut wanted = vec![filter, blaster.gates.is_zero(&rest), blaster.gates.equal(&room, &usual)];
+        let [single, usual] = blaster.as_delivered();
+        let mut wanted = vec![filter, single, usual];
         let mut bounds = vec![];
         conditions(&class.filter.0, &mut bounds);
         // Only headers without options have entries.
@@ -117,11 +114,8 @@ impl Search<'_> {
             return Ok(());
         }
         self.solution(&blaster, (number, class, entry), all)?;
-        let ends =
-            bounds.iter().flat_map(|(of, set)| set.intervals().iter().map(|interval| (*of, *interval)));
-        let ends: Vec<(Id, u64)> = ends.flat_map(|(of, (first, last))| [(of, first), (of, last)]).collect();
         let mut left = MOST_PACKETS;
-        for (of, end) in ends {
+        for (of, end) in ends(&bounds) {
             if left == 0 || self.deadline.is_over() {
                 break;
             }
@@ -158,18 +152,10 @@ impl Search<'_> {
 
     /// A packet of the class of one segment, from the solver's solution.
     fn packet(&mut self, blaster: &Blaster<'_>, class: &Class) -> Option<(CreatedPacket, TestTables)> {
-        let made = model::packet(blaster, self.cells, &mut self.rng);
-        let tables = model::tables(blaster, &self.whole.tables);
-        let keys = |table: u16| tables.0.get(usize::from(table)).map_or(vec![], |table| table.keys());
-        let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
-        let mut world = World { tables: &mut fresh, keys: &keys };
-        let mut made = class.mended(self.classes, made, &mut world, &mut self.rng)?;
-        let written = self.whole.written_cells();
-        for ((cell, value), written) in made.cells.iter_mut().zip(self.cells).zip(written) {
-            if !written {
-                *cell = *value;
-            }
-        }
+        let state = (self.whole.tables.as_slice(), self.cells);
+        let found = model::solution(blaster, self.classes, class, state, &mut self.rng);
+        let (mut made, tables) = (found.mended?, found.tables);
+        model::configure(&mut made.cells, self.cells, &self.whole.written_cells());
         (made.packet.total() == made.packet.len()).then_some((made, tables))
     }
 

@@ -4,6 +4,13 @@ use ir::analysis::interval::IntervalSet;
 use synth::classes::expr::Id;
 use synth::classes::filter::Factor;
 
+/// The first and the last number of each interval of these conditions.
+pub fn ends(conditions: &[(Id, IntervalSet)]) -> Vec<(Id, u64)> {
+    let intervals =
+        conditions.iter().flat_map(|(of, set)| set.intervals().iter().map(move |ends| (*of, *ends)));
+    intervals.flat_map(|(of, (first, last))| [(of, first), (of, last)]).collect()
+}
+
 /// All conditions of a filter that have boundaries.
 pub fn conditions(factors: &[Factor], into: &mut Vec<(Id, IntervalSet)>) {
     for factor in factors {

@@ -2,16 +2,54 @@
 
 use crate::blast::{Asked, Blaster};
 use crate::tables::TestTables;
+use ir::Tables;
 use ir::program::TableDecl;
 use packet::field::Base;
 use rand::Rng;
+use rand_pcg::Pcg64;
 use shm::descriptor::{BUF_BYTES, Packet};
 use std::collections::BTreeMap;
 use synth::classes::expr::{Atom, Root};
-use synth::classes::packets::CreatedPacket;
+use synth::classes::packets::{CreatedPacket, World};
+use synth::classes::{Class, Classes};
+
+/// A solution for packets of a class.
+pub struct Solution {
+    /// The packet as it was found.
+    pub packet: CreatedPacket,
+    /// The tables with their records.
+    pub tables: TestTables,
+    /// The packet with values adjusted that are free only for the solver, if it is of the class then.
+    pub mended: Option<CreatedPacket>,
+}
+
+/// The solution for a packet of this class.
+pub fn solution(
+    blaster: &Blaster<'_>,
+    classes: &Classes,
+    class: &Class,
+    (decls, cells): (&[TableDecl], &[u64]),
+    rng: &mut Pcg64,
+) -> Solution {
+    let (made, tables) = (packet(blaster, cells, rng), tables(blaster, decls));
+    let keys = |table: u16| tables.0.get(usize::from(table)).map_or(vec![], |table| table.keys());
+    let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
+    let mut world = World { tables: &mut fresh, keys: &keys };
+    let mended = class.mended(classes, made.clone(), &mut world, rng);
+    Solution { packet: made, tables, mended }
+}
+
+/// Gives the cells that programs do not write the values of the configuration, for which programs are compiled.
+pub fn configure(cells: &mut [u64], configured: &[u64], written: &[bool]) {
+    for ((cell, value), is_written) in cells.iter_mut().zip(configured).zip(written) {
+        if !is_written {
+            *cell = *value;
+        }
+    }
+}
 
 /// The packet of the solution; values that are in no question are arbitrary.
-pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> CreatedPacket {
+fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> CreatedPacket {
     let value = |atom: Atom, width: usize, other: u64| blaster.atom_value(atom, width).unwrap_or(other);
     let data = value(Atom::Room, 12, 128).min(BUF_BYTES as u64) as u16;
     let most = BUF_BYTES as u64 - u64::from(data);
@@ -62,7 +100,7 @@ pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Crea
 }
 
 /// The tables of the solution.
-pub fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
+fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
     let mut tables = TestTables::new(decls);
     let mut made: BTreeMap<(u16, u64, Option<Vec<u64>>), usize> = BTreeMap::new();
     let gates = &blaster.gates;

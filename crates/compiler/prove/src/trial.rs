@@ -3,22 +3,21 @@
 
 use crate::blast::Blaster;
 use crate::compose::Numbering;
-use crate::conditions::conditions;
+use crate::conditions::{conditions, ends};
 use crate::flow_entry::TemplateKey;
 use crate::gates::{Answer, Bit};
+use crate::model::{self, Solution};
+use crate::outcome;
 use crate::run::{Runs, Three};
 use crate::subgraph::FusedSubgraph;
 use crate::tables::TestTables;
-use crate::{model, outcome};
 use codegen::{CodegenError, Engine};
-use ir::{Program, Tables};
+use ir::Program;
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
-use shm::descriptor::HEADROOM;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
-use synth::classes::expr::Atom;
-use synth::classes::packets::{CreatedPacket, World};
+use synth::classes::packets::CreatedPacket;
 use synth::classes::{Class, Classes};
 use synth::deadline::Deadline;
 
@@ -139,9 +138,7 @@ impl<'a> Trial<'a> {
 
     /// Searches for a packet of one segment, preferably one as ports deliver it, for which all bits are 1.
     fn solve(&self, blaster: &mut Blaster<'_>, bits: &[Bit]) -> Answer {
-        let (rest, room) = (blaster.free(Atom::Rest, 32), blaster.free(Atom::Room, 12));
-        let usual = blaster.gates.number(HEADROOM as u64);
-        let (single, usual) = (blaster.gates.is_zero(&rest), blaster.gates.equal(&room, &usual));
+        let [single, usual] = blaster.as_delivered();
         let single: Vec<Bit> = bits.iter().copied().chain([single]).collect();
         let with_room: Vec<Bit> = single.iter().copied().chain([usual]).collect();
         match blaster.gates.ask(&with_room, SEARCH) {
@@ -154,12 +151,9 @@ impl<'a> Trial<'a> {
     /// Returns whether the packet is in the class.
     fn try_found(&mut self, blaster: &Blaster<'_>, classes: &Classes, class: &Class) -> bool {
         let subject = self.subject;
-        let made = model::packet(blaster, subject.region.cells, &mut self.rng);
-        let tables = model::tables(blaster, &subject.reference.tables);
-        let keys = |table: u16| tables.0.get(usize::from(table)).map_or(vec![], |table| table.keys());
-        let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
-        let mut world = World { tables: &mut fresh, keys: &keys };
-        let mended = class.mended(classes, made.clone(), &mut world, &mut self.rng);
+        let state = (subject.reference.tables.as_slice(), subject.region.cells);
+        let Solution { packet: made, tables, mended } =
+            model::solution(blaster, classes, class, state, &mut self.rng);
         // A packet that was adjusted, or could not be, is run all the same.
         let as_found = mended.as_ref().is_some_and(|mended| mended.buffer == made.buffer);
         if !as_found {
@@ -174,12 +168,7 @@ impl<'a> Trial<'a> {
         if made.packet.total() != made.packet.len() {
             return;
         }
-        // The program was compiled for the configuration's values of these cells.
-        for (at, cell) in made.cells.iter_mut().enumerate() {
-            if !self.written[at] {
-                *cell = self.subject.region.cells[at];
-            }
-        }
+        model::configure(&mut made.cells, self.subject.region.cells, &self.written);
         match self.runs.run(entry, &made, tables) {
             Ok(three) => {
                 self.found.tried.packets += 1;
@@ -251,23 +240,18 @@ impl<'a> Trial<'a> {
         let mut bounds = vec![];
         conditions(&class.filter.0, &mut bounds);
         let mut left = most.saturating_sub(1);
-        for (of, set) in bounds {
-            for &(first, last) in set.intervals() {
-                for bound in [first, last] {
-                    if left == 0 || self.subject.deadline.is_over() {
-                        break;
-                    }
-                    let word = blaster.word(of);
-                    let bound = blaster.gates.number(bound);
-                    let there = blaster.gates.equal(&word, &bound);
-                    if blaster.gates.known(there) == Some(false) {
-                        continue;
-                    }
-                    if self.solve(blaster, &[filter, there]) == Answer::Found {
-                        left -= 1;
-                        hit |= self.try_found(blaster, classes, class);
-                    }
-                }
+        for (of, end) in ends(&bounds) {
+            if left == 0 || self.subject.deadline.is_over() {
+                break;
+            }
+            let (word, end) = (blaster.word(of), blaster.gates.number(end));
+            let there = blaster.gates.equal(&word, &end);
+            if blaster.gates.known(there) == Some(false) {
+                continue;
+            }
+            if self.solve(blaster, &[filter, there]) == Answer::Found {
+                left -= 1;
+                hit |= self.try_found(blaster, classes, class);
             }
         }
         if hit { Answer::Found } else { Answer::Unknown }

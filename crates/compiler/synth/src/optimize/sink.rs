@@ -53,13 +53,8 @@ pub(super) fn behind_tests(
             let target = if in_edges[to.index()] == 1 {
                 to
             } else {
-                // A new block on the edge.
                 splits = splits.saturating_sub(1);
-                let split = BlockId(program.blocks.len() as u32);
-                program.blocks.push(Block { params: vec![], insts: vec![], term: Term::Jump(to, vec![]) });
-                notes.push(vec![]);
-                program.blocks[id.index()].term.map_successors(|old| if old == to { split } else { old });
-                split
+                split_edge(program, notes, (id, to))
             };
             program.blocks[target.index()].insts.splice(0..0, insts);
             notes[target.index()].splice(0..0, moved_notes);
@@ -71,6 +66,20 @@ pub(super) fn behind_tests(
             return;
         }
     }
+}
+
+/// Adds an empty block on the edges from a block to another one.
+fn split_edge(program: &mut Program, notes: &mut Notes, (from, to): (BlockId, BlockId)) -> BlockId {
+    let split = BlockId(program.blocks.len() as u32);
+    program.blocks.push(Block { params: vec![], insts: vec![], term: Term::Jump(to, vec![]) });
+    notes.push(vec![]);
+    program.blocks[from.index()].term.map_successors(|old| if old == to { split } else { old });
+    split
+}
+
+/// Whether an instruction does nothing but write to the packet, to annotations or its type.
+fn is_movable(inst: &Inst) -> bool {
+    matches!(inst, Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_))
 }
 
 fn is_live(start: &Option<Unread>, note: &OptimizationNote) -> bool {
@@ -90,7 +99,7 @@ fn movable(
     for (at, note) in notes.iter().enumerate().rev() {
         let sinks = note.writes.is_some_and(|touch| {
             matches!(touch.kind, Kind::Packet | Kind::Aside)
-                && matches!(block.insts[at].1, Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_))
+                && is_movable(&block.insts[at].1)
                 && behind.iter().all(|later| may_swap(note, &touch, later))
                 && next.iter().any(|to| !is_live(&starts[to.index()], note))
         });
@@ -157,10 +166,7 @@ pub(super) fn behind_joins(program: &mut Program, notes: &mut Notes, starts: &mu
     for id in graph.order.clone().into_iter().rev() {
         for at in (0..notes[id.index()].len()).rev() {
             let note = notes[id.index()][at];
-            let is_write = matches!(
-                program.block(id).insts[at].1,
-                Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_)
-            );
+            let is_write = is_movable(&program.block(id).insts[at].1);
             let Some(touch) = note.writes.filter(|_| is_write) else { continue };
             let is_same = |other: &&Touch| other.anchor == touch.anchor && other.may_meet(&touch);
             if written.iter().filter(is_same).nth(1).is_none() {
@@ -267,15 +273,10 @@ fn put(
                 notes[id.index()].push(note);
             }
             Target::Edge(id, to) => {
-                let split = BlockId(program.blocks.len() as u32);
-                program.blocks.push(Block {
-                    params: vec![],
-                    insts: vec![inst],
-                    term: Term::Jump(to, vec![]),
-                });
-                notes.push(vec![note]);
+                let split = split_edge(program, notes, (id, to));
+                program.blocks[split.index()].insts.push(inst);
+                notes[split.index()].push(note);
                 starts.push(starts[to.index()].clone());
-                program.blocks[id.index()].term.map_successors(|old| if old == to { split } else { old });
             }
         }
     }

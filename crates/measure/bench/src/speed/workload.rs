@@ -3,7 +3,7 @@
 //! The files are in `examples/bench/` and built in. Traffic is 64-byte UDP from 10.0.0.0/16 to 198.18.0.0/15.
 //! Every workload lets it pass, except those that measure drops; [`super::report`] notes drops.
 
-use super::both_ways::{self, OutAndBack, out_and_back};
+use super::both_ways::{self, NAPTS, OutAndBack, ROUTERS, out_and_back};
 use super::isp::{self, Directions, Load};
 pub use super::layout::Layout;
 use super::layout::example;
@@ -108,8 +108,6 @@ const ROUTER: &str = example!("bench/router.click");
 const LEAN: &str = example!("bench/lean-router.click");
 const NAPT: &str = example!("bench/napt.click");
 const MIXED: &str = example!("bench/mixed.click");
-const NAPTS: OutAndBack = both_ways::NAPTS;
-const ROUTERS: OutAndBack = both_ways::ROUTERS;
 
 /// The most flows of the demo chain's NAPT, which has this many ports towards the balancer's one address.
 const MOST_OF_CHAIN: u64 = 60_000;

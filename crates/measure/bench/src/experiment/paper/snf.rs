@@ -28,19 +28,26 @@ fn saturated(lab: &Lab, name: &str, shape: Shape, size: u16) -> Result<(f64, boo
     trial::saturation(lab, &path, &lab.run_options(shape, Some(size)))
 }
 
-const KINDS: [(&str, &str); 2] = [("routers", "router"), ("NAPTs", "napt")];
+/// NFs of one kind: their name, and that of their workloads without the number of NFs.
+type Kind = (&'static str, &'static str);
 
-/// Figure 7: one to ten routers and NAPTs in a row.
-pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    let lengths: &[u32] = if lab.effort.is_miniature() { &[1, 4] } else { &[1, 2, 4, 10] };
-    let cases = lengths.iter().flat_map(|length| {
-        let curves = KINDS.into_iter().flat_map(|kind| Shape::ALL.map(|shape| (kind, shape)));
+const KINDS: [Kind; 2] = [("routers", "router"), ("NAPTs", "napt")];
+
+/// Several numbers of NFs of each kind in a row, in each shape.
+fn in_a_row(kinds: [Kind; 2], lengths: &'static [u32]) -> impl Iterator<Item = Case<'static>> {
+    lengths.iter().flat_map(move |length| {
+        let curves = kinds.into_iter().flat_map(|kind| Shape::ALL.map(|shape| (kind, shape)));
         curves.map(move |((name, workload), shape)| {
             Case::point(&format!("{name}, {}", shape.name()), f64::from(*length), move |lab| {
                 saturated(lab, &format!("{workload}-{length}"), shape, 64)
             })
         })
-    });
+    })
+}
+
+/// Figure 7: one to ten routers and NAPTs in a row.
+pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let lengths: &'static [u32] = if lab.effort.is_miniature() { &[1, 4] } else { &[1, 2, 4, 10] };
     let sheet = lab.sheet(
         "snf-chain",
         "Routers and NAPTs in a row",
@@ -48,7 +55,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
          (fused), and synthesized with a flow cache (cached).",
         (Axis::linear("NFs", ""), Axis::linear("throughput", "Mpps")),
     );
-    let mut figure = lab.saturate(sheet, cases);
+    let mut figure = lab.saturate(sheet, in_a_row(KINDS, lengths));
     let last = lengths.last().map_or(1.0, |length| f64::from(*length));
     for (name, _) in KINDS {
         let of = |shape: Shape, x: f64| figure.at(&format!("{name}, {}", shape.name()), x);
@@ -68,16 +75,8 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 }
 
 /// The same with replies: out through all, a mirror, and back.
-fn chain_replies(lab: &mut Lab, lengths: &[u32]) -> Figure {
+fn chain_replies(lab: &mut Lab, lengths: &'static [u32]) -> Figure {
     let kinds = [("routers", "both-ways-router"), ("NAPTs", "both-ways")];
-    let cases = lengths.iter().flat_map(|length| {
-        let curves = kinds.into_iter().flat_map(|kind| Shape::ALL.map(|shape| (kind, shape)));
-        curves.map(move |((name, workload), shape)| {
-            Case::point(&format!("{name}, {}", shape.name()), f64::from(*length), move |lab| {
-                saturated(lab, &format!("{workload}-{length}"), shape, 64)
-            })
-        })
-    });
     let sheet = lab.sheet(
         "snf-chain-replies",
         "Routers and NAPTs in a row, out and back",
@@ -85,7 +84,7 @@ fn chain_replies(lab: &mut Lab, lengths: &[u32]) -> Figure {
          answer comes back through all of them. The throughput is that of frames, each of which passes every NF twice.",
         (Axis::linear("NFs", ""), Axis::linear("throughput", "Mpps")),
     );
-    let mut figure = lab.saturate(sheet, cases);
+    let mut figure = lab.saturate(sheet, in_a_row(kinds, lengths));
     let last = lengths.last().map_or(1.0, |length| f64::from(*length));
     for (name, _) in kinds {
         let of = |shape: Shape, x: f64| figure.at(&format!("{name}, {}", shape.name()), x);
