@@ -15,7 +15,7 @@ pub use flow::{Flow, Side, Step, Wire};
 
 use ir::program::Cell;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value, Verified};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// An element of a fused region.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub struct Linked {
     pub program: Verified,
     /// For each output port of the program, the part and its port.
     pub outputs: Vec<(usize, usize)>,
+    /// The output ports that few packets take: none are linked, who knows of some adds them.
+    pub seldom: BTreeSet<u16>,
     /// For each drop reason, the part and its reason.
     pub reasons: Vec<(usize, usize)>,
     /// For each slow path, the part and its path.
@@ -289,6 +291,7 @@ impl<'a> Linker<'a> {
         Ok(Linked {
             program: Verified::new(program)?,
             outputs: self.outputs,
+            seldom: BTreeSet::new(),
             reasons: self.reasons,
             slow: self.slow,
             tables: self.from_tables,

@@ -219,11 +219,48 @@ fn packets_may_turn_back_and_come_in_by_one_input() {
 }
 
 #[test]
+fn an_input_of_both_ways_is_a_part_for_each_wire() {
+    let [parts, entries, left] = region(
+        "a :: StaticIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1); b :: StaticIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1);
+         FromDevice(lan) -> out :: CheckIPHeader -> a; a[0] -> ToDevice(lan); a[1] -> up :: Paint(1) -> b;
+         b[1] -> mirror :: IPMirror -> in :: CheckIPHeader -> b; b[0] -> down :: Paint(0) -> back :: Paint(2) -> a;
+         out[1] -> Discard; in[1] -> Discard;",
+    );
+    let of = |name: &str| parts.iter().filter(|part| *part == name).count();
+    // Behind its choice, what leaves `a` by output 1 is one way, whatever it came by.
+    let names = ["[0]a", "[0]b", "[0]out", "[0]up", "[0]mirror", "[0]in", "[0]down", "[0]back"];
+    assert_eq!(names.map(of), [2, 2, 1, 1, 1, 1, 1, 1], "{parts:?}");
+    assert_eq!(entries, ["[0]out"]);
+    // Packets that turn back.
+    assert_eq!(left, ["[0]a[1] Seldom", "[0]b[0] Seldom", "[0]b[1] Seldom"]);
+}
+
+#[test]
+fn what_leads_to_a_choice_is_copied_with_it() {
+    let [parts, _, left] = region(
+        "a :: StaticIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1);
+         FromDevice(lan) -> outward :: Paint(1) -> ip :: Strip(14) -> check :: CheckIPHeader -> a;
+         a[0] -> ToDevice(lan); a[1] -> mirror :: IPMirror -> Unstrip(14) -> inward :: Paint(2) -> ip;
+         check[1] -> Discard;",
+    );
+    let of = |name: &str| parts.iter().filter(|part| *part == name).count();
+    assert_eq!(["[0]ip", "[0]check", "[0]a", "[0]mirror", "[0]inward"].map(of), [2, 2, 2, 1, 1], "{parts:?}");
+    assert_eq!(left, ["[0]a[1] Seldom"]);
+}
+
+#[test]
 fn a_loop_is_cut_and_a_source_that_never_sends_is_no_entry() {
+    // Packets that take the loop once stay in the region.
     let [parts, entries, left] = region(
         "FromDevice(in) -> i :: Paint(1) -> c :: CheckPaint(1) -> ToDevice(out); c[1] -> p :: Paint(2) -> i;",
     );
-    assert_eq!((parts, entries), (vec!["[0]i".into(), "[0]c".into(), "[0]p".into()], vec!["[0]i".into()]));
+    assert_eq!(parts, ["[0]i", "[0]i", "[0]c", "[0]c", "[0]p"]);
+    assert_eq!((entries, left), (vec!["[0]i".into()], vec!["[0]c[1] Seldom".into()]));
+    // Of one that leads nowhere else, nothing is copied.
+    let [parts, entries, left] = region(
+        "FromDevice(in) -> i :: Paint(1) -> c :: CheckPaint(1) -> Discard; c[1] -> p :: Paint(2) -> i;",
+    );
+    assert_eq!((parts.len(), entries), (4, vec!["[0]i".into()]));
     assert_eq!(left, ["[0]p[0] Loop"]);
     let [parts, entries, left] = region(&format!(
         "a :: IPRewriter({PATTERN}, drop); FromDevice(in) -> s :: Strip(14) -> a; Idle -> [1]a;

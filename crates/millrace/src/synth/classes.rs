@@ -12,7 +12,7 @@ use synth::classes::show::{Asked, Show};
 use synth::classes::{Class, Classes, Counts, Exit, Options};
 use synth::deadline::Deadline;
 use synth::optimize;
-use worker::fusion::{FlowCache, FusedRegion, Leads, RegionPart};
+use worker::fusion::{CompiledRegion, FlowCache, FusedRegion, Leads, RegionPart};
 use worker::graph::Node;
 
 /// The longest time for the classes of a fused region: far more than the most classes take that are looked
@@ -206,13 +206,19 @@ impl Walked {
     ///
     /// # Errors
     /// When a program breaks an invariant: a bug.
-    pub fn templates(&self, whole: &Verified) -> anyhow::Result<Vec<TemplateWork>> {
+    pub fn templates(&self, made: &CompiledRegion) -> anyhow::Result<Vec<TemplateWork>> {
+        let whole = &made.program;
         let cells: Vec<u64> = whole.cells.iter().map(|cell| cell.init).collect();
         let mut all = vec![];
         for Group { entries, classes, .. } in &self.groups {
             let found = prove::templates(whole, classes, entries, &cells, &self.deadline);
             let found = found.map_err(|error| anyhow::anyhow!("a bug: {error}"))?;
-            all.extend(found.into_iter().filter(|one| FlowCache::Auto.is_worth(&one.saved)).map(|one| {
+            let is_worth = |one: &prove::ClassTemplate| {
+                let entry = entries.get(classes.classes[one.class].entry).copied();
+                let fast = entry.and_then(|entry| made.fast_work(entry));
+                FlowCache::Auto.is_worth(&one.saved, fast)
+            };
+            all.extend(found.into_iter().filter(is_worth).map(|one| {
                 let class = &classes.classes[one.class];
                 TemplateWork {
                     met: optimize::Counts::at_most(&one.program),

@@ -229,8 +229,11 @@ pub fn describe(
     let runs = made.fast.as_ref().unwrap_or(&made.program);
     let met = walked.most_met().zip(walked.most_met_in(runs, region, nodes));
     let (before, after) = met.unwrap_or_else(|| (report.packet_before, Counts::at_most(runs)));
-    let fast_path = made.fast.as_ref().and_then(|fast| synth::fast_path::counts(&made.program, fast));
-    let templates = walked.templates(&made.program)?;
+    let fast_path = made.fast.as_ref().and_then(|fast| {
+        let met = synth::fast_path::met(&made.program, fast, &region.linked.seldom);
+        met.into_iter().flatten().reduce(|most, one| most.max(&one))
+    });
+    let templates = walked.templates(&made)?;
     let flow_entry = (!templates.is_empty()).then(|| FlowWork {
         templates: templates.len(),
         packet: templates.iter().fold(Counts::default(), |most, one| most.max(&one.met)).into(),

@@ -1,5 +1,6 @@
 //! Puts a walked path in front of the block where it begins.
 
+use super::copy::{InPlaceOf, copy_from, used_from};
 use super::packet_state::HeaderPosition;
 use super::walk::{Definition, Guard, Walk};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
@@ -20,9 +21,17 @@ struct Writer<'a, 'p> {
     last_lookups: HashMap<Value, Option<usize>>,
 }
 
-/// Leads all that comes to `start` through the fast path first. `None` where the path writes what has no place
-/// in the packet.
-pub(super) fn prepend(program: &mut Program, start: BlockId, walk: Walk<'_>) -> Option<()> {
+/// Where a fast path ends.
+pub(super) enum Ends {
+    /// At the port of the walk.
+    AtPort,
+    /// Before a block. It goes on in a copy of that block and of what follows, where no other path joins it.
+    Before(BlockId),
+}
+
+/// Leads all that comes to `start` through the fast path first, which begins at the block that is returned. `None`
+/// where the path writes what has no place in the packet.
+pub(super) fn prepend(program: &mut Program, start: BlockId, walk: Walk<'_>, ends: Ends) -> Option<BlockId> {
     let shift = program.value_count() as u32 - walk.first;
     let head = BlockId(program.blocks.len() as u32);
     let lead = |to: BlockId| if to == start { head } else { to };
@@ -31,7 +40,8 @@ pub(super) fn prepend(program: &mut Program, start: BlockId, walk: Walk<'_>) -> 
     program.blocks.push(Block { params: vec![], insts: vec![], term: Term::Jump(start, vec![]) });
     let is_placed = vec![false; walk.values.len()];
     let last_lookups = HashMap::new();
-    Writer { program, walk, start, shift, here: head, is_placed, last_lookups }.write()
+    Writer { program, walk, start, shift, here: head, is_placed, last_lookups }.write(ends)?;
+    Some(head)
 }
 
 impl Writer<'_, '_> {
@@ -112,7 +122,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn write(mut self) -> Option<()> {
+    fn write(mut self, ends: Ends) -> Option<()> {
         // Pulled bytes must be known to be there.
         let need = self.walk.need.max(u16::try_from(self.walk.packet.data.max(0)).ok()?);
         if need > 0 {
@@ -134,18 +144,38 @@ impl Writer<'_, '_> {
             }
         }
         of_packet.into_iter().for_each(|guard| self.guard(guard));
-        let key = self.walk.key?;
-        self.place(key);
-        for (lookup, guards) in self.walk.lookups.clone().into_iter().zip(of_record) {
-            let (key, rec) = (vec![self.named(key)], self.named(lookup.record));
+        // The keys of all lookups, in front of the first: what is between two lookups of a row is its tests.
+        let lookups = self.walk.lookups.clone();
+        lookups.iter().for_each(|lookup| self.place(lookup.key));
+        for (lookup, guards) in lookups.into_iter().zip(of_record) {
+            let (key, rec) = (vec![self.named(lookup.key)], self.named(lookup.record));
             let table = lookup.table;
             self.end(|hit, miss| Term::Lookup { table, key, args: None, rec, hit, miss });
             guards.into_iter().for_each(|guard| self.guard(guard));
         }
-        self.effects()
+        match ends {
+            Ends::AtPort => {
+                self.effects()?;
+                self.program.blocks[self.here.index()].term = Term::Emit(self.walk.port);
+            }
+            Ends::Before(next) => {
+                let used = used_from(self.program, next);
+                let mut known: Vec<(Value, Value)> =
+                    used.into_iter().filter_map(|value| Some((value, self.walk.copy_of(value)?))).collect();
+                // The order of a set is not always the same.
+                known.sort_unstable();
+                known.iter().for_each(|(_, copy)| self.place(*copy));
+                self.effects()?;
+                let known: InPlaceOf =
+                    known.into_iter().map(|(value, copy)| (value, self.named(copy))).collect();
+                let then = copy_from(self.program, next, known);
+                self.program.blocks[self.here.index()].term = Term::Jump(then, vec![]);
+            }
+        }
+        Some(())
     }
 
-    /// The packet's final state, and its exit.
+    /// The packet's final state.
     fn effects(&mut self) -> Option<()> {
         let packet = self.walk.packet.clone();
         let cells = self.walk.cells.clone();
@@ -197,7 +227,6 @@ impl Writer<'_, '_> {
         }
         packet.annos.iter().for_each(|(anno, value)| self.push(None, Inst::StoreAnno(*anno, *value)));
         packet.packet_type.into_iter().for_each(|value| self.push(None, Inst::SetPacketType(value)));
-        self.program.blocks[self.here.index()].term = Term::Emit(self.walk.port);
         Some(())
     }
 

@@ -4,34 +4,35 @@ use super::{ahead, is_prefix_lookup};
 use crate::optimize::Counts;
 use ir::analysis::order::Order;
 use ir::{BlockId, Program, Term, Verified};
+use std::collections::BTreeSet;
 
 /// The shortest path from a block to a port, by the number of lookups of prefixes on it: its instructions and
 /// the next block.
 type Shortest = Vec<Option<(usize, Option<BlockId>)>>;
 
-/// What a packet that passes all tests of the fast path meets, the most of all entries. `fast` is what
-/// [`super::add`] made of `program`: the fast path has the lookups of the path that it is a copy of, and of all
-/// paths with so many, the fewest instructions.
-pub fn counts(program: &Verified, fast: &Verified) -> Option<Counts> {
-    let usual = ahead(program, &Order::of(program));
+/// For each entry, what a packet that passes all tests of the fast path meets; `None` where there is none. `fast`
+/// is what [`super::add`] made of `program`, and `seldom` are the exits that few packets take. The fast path has
+/// the lookups of the path that it is a copy of, and of all paths with so many, the fewest instructions.
+pub fn met(program: &Verified, fast: &Verified, seldom: &BTreeSet<u16>) -> Vec<Option<Counts>> {
+    let usual = ahead(program, &Order::of(program), seldom);
     let lookups = program.entries.iter().map(|entry| usual[entry.index()].map_or(0, |ahead| ahead.lookups));
     let lookups: Vec<usize> = lookups.collect();
-    let most = lookups.iter().copied().max().filter(|most| *most >= super::LEAST_LOOKUPS)?;
-    let shortest = shortest(fast, most);
-    let entries = fast.entries.iter().zip(&lookups).filter(|(_, lookups)| **lookups >= super::LEAST_LOOKUPS);
-    let met = entries.map(|(entry, lookups)| along(fast, *entry, *lookups, &shortest));
-    met.reduce(|most, one| most.max(&one))
+    let shortest = shortest(fast, lookups.iter().copied().max().unwrap_or(0), seldom);
+    let met = |(entry, lookups): (&BlockId, usize)| {
+        (lookups >= super::LEAST_LOOKUPS).then(|| along(fast, *entry, lookups, &shortest))
+    };
+    fast.entries.iter().zip(lookups).map(met).collect()
 }
 
 /// For each block, the shortest paths with up to `most` lookups.
-fn shortest(program: &Program, most: usize) -> Vec<Shortest> {
+fn shortest(program: &Program, most: usize, seldom: &BTreeSet<u16>) -> Vec<Shortest> {
     let mut shortest: Vec<Shortest> = vec![vec![None; most + 1]; program.blocks.len()];
     for id in program.topological_order().into_iter().rev() {
         let block = program.block(id);
         let own = usize::from(is_prefix_lookup(program, &block.term));
         let length = block.insts.len() + 1;
         let mut best: Shortest = vec![None; most + 1];
-        if let Term::Emit(_) = block.term {
+        if matches!(&block.term, Term::Emit(port) if !seldom.contains(port)) {
             best[0] = Some((length, None));
         }
         for to in block.term.successors() {

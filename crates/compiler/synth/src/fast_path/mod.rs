@@ -8,27 +8,35 @@
 //! 2. the lookups, one behind the other, each with the tests of its record's numbers;
 //! 3. all effects: the packet's final state.
 //!
+//! Where the path does something that cannot be copied, as to sum a header that was written or to look a flow up, the
+//! copy ends behind the lookups before it, and goes on in a copy of what follows; the path has another one behind
+//! (`segments`).
+//!
 //! Nothing is changed before the last test. A packet that fails one goes on at the block as if there was no
 //! fast path, so a copy needs nothing from the original but where it begins. Machine code does the lookups of
 //! such a row as one ([`ir`] has no instruction for it: the row says what is looked up).
 //!
-//! There is no fast path where the path has fewer than two such lookups, creates records, changes them, sums
-//! what it wrote, or reads what only the machine knows. Paths are chosen by the program alone, not by counts.
+//! There is no fast path where a path has fewer than two such lookups without something between that creates
+//! records, changes them, sums what was written, or reads what only the machine knows. Paths are chosen by the program
+//! alone, not by counts.
 
 mod assemble;
+mod copy;
 mod counts;
 mod frames;
 mod packet_state;
+mod segments;
 mod walk;
 
-pub use counts::counts;
+pub use counts::met;
 
 use crate::optimize::{self, Known};
+use assemble::Ends;
 use ir::analysis::order::Order;
 use ir::program::Matching;
-use ir::{BlockId, Inst, Program, Term, Verified};
-use packet_state::PacketState;
-use walk::{Defined, Walk};
+use ir::{BlockId, Program, Term, Verified};
+use std::collections::{BTreeMap, BTreeSet};
+use walk::Defined;
 
 /// Fewer lookups are not worth the tests in front of them.
 const LEAST_LOOKUPS: usize = 2;
@@ -40,51 +48,79 @@ const MOST_COPIED: usize = 20_000;
 /// The program with a fast path for each entry that has one; `None` where none has. `known` is what the
 /// program was optimised with. The result is for machine code that walks prefix tables itself.
 pub fn add(program: &Verified, known: &Known) -> Option<Verified> {
-    let direct = with_paths(program);
-    // Entries without a fast path may have one where it is known that packets are frames.
-    let of_frames = for_frames(program, known, direct.as_ref().map_or(&[], |direct| &direct.entries));
-    let of_frames = of_frames.and_then(|program| with_paths(&program));
-    let paths = |with: &Option<WithPaths>| with.as_ref().map_or(0, |with| with.entries.len());
-    let best = if paths(&of_frames) > paths(&direct) { of_frames } else { direct };
+    let direct = with_paths(program, &known.seldom);
+    // Where it is known that packets are frames, a fast path may have more of the lookups.
+    let of_frames = for_frames(program, known, direct.as_ref().map_or(&[], |direct| &direct.lookups));
+    let of_frames = of_frames.and_then(|program| with_paths(&program, &known.seldom));
+    let lookups = |with: &Option<WithPaths>| with.as_ref().map_or(0, |with| with.lookups.iter().sum());
+    let best = if lookups(&of_frames) > lookups(&direct) { of_frames } else { direct };
     // What does not verify is as if there was no path; the optimiser's own results are always right.
     let known = Known { is_walked: true, ..known.clone() };
     optimize::optimize_with(&Verified::new(best?.program).ok()?, &known).ok().map(|(program, _)| program)
 }
 
-/// A program with fast paths, and the entries that have one.
+/// A program with fast paths.
 struct WithPaths {
     program: Program,
-    entries: Vec<usize>,
+    /// For each entry, the lookups that its fast path does; 0 where it has none.
+    lookups: Vec<usize>,
 }
 
-fn with_paths(program: &Verified) -> Option<WithPaths> {
+fn with_paths(program: &Verified, seldom: &BTreeSet<u16>) -> Option<WithPaths> {
     let mut now: Program = Program::clone(program);
     let order = Order::of(program);
-    let ahead = ahead(program, &order);
+    let ahead = ahead(program, &order, seldom);
     let insts = program.blocks.iter().flat_map(|block| &block.insts);
     let defined: Defined = insts.filter_map(|(value, inst)| Some(((*value)?, *inst))).collect();
-    let (mut starts, mut entries): (Vec<BlockId>, Vec<usize>) = (vec![], vec![]);
-    for (number, entry) in program.entries.iter().enumerate() {
+    let mut left = most_copied(program);
+    // The first blocks of fast paths, by where they begin.
+    let mut heads: BTreeMap<BlockId, BlockId> = BTreeMap::new();
+    let mut lookups = vec![];
+    for entry in &program.entries {
         let path = best_path(program, *entry, &ahead);
-        let Some((start, walk)) = start(program, &defined, &path, &order) else { continue };
-        entries.push(number);
-        if !starts.contains(&start) {
-            starts.push(start);
-            assemble::prepend(&mut now, start, walk)?;
+        let mut done = 0;
+        // From the last one: what follows the others is copied with those behind it.
+        for segment in segments::segments(program, &defined, &path, &order).into_iter().rev() {
+            let number = segment.walk.in_rows();
+            if heads.contains_key(&segment.start) {
+                done += number;
+                continue;
+            }
+            let ends = match segment.end {
+                None => Ends::AtPort,
+                Some(end) => {
+                    let end = heads.get(&end).copied().unwrap_or(end);
+                    let Some(rest) = left.checked_sub(copy::size(&now, end)) else { continue };
+                    left = rest;
+                    Ends::Before(end)
+                }
+            };
+            done += number;
+            heads.insert(segment.start, assemble::prepend(&mut now, segment.start, segment.walk, ends)?);
         }
+        lookups.push(done);
     }
-    (!entries.is_empty()).then_some(WithPaths { program: now, entries })
+    (!heads.is_empty()).then_some(WithPaths { program: now, lookups })
 }
 
-/// The program with a copy for frames of each entry that is worth a fast path and has none; `None` where there
-/// is no such entry.
+/// How many instructions may be copied.
+fn most_copied(program: &Program) -> usize {
+    let insts: usize = program.blocks.iter().map(|block| block.insts.len() + 1).sum();
+    MOST_COPIED.min(2 * insts)
+}
+
+/// The program with a copy for frames of each entry that is worth a fast path, and has none with all lookups of
+/// its best path; `have` are the lookups of those that there are. `None` where there is no such entry.
 fn for_frames(program: &Verified, known: &Known, have: &[usize]) -> Option<Verified> {
     let mut now: Program = Program::clone(program);
-    let ahead = ahead(program, &Order::of(program));
-    let worth_it = |entry: &usize| !best_path(program, program.entries[*entry], &ahead).is_empty();
-    let wanted = (0..program.entries.len()).filter(|entry| !have.contains(entry)).filter(worth_it);
-    let insts: usize = program.blocks.iter().map(|block| block.insts.len() + 1).sum();
-    let mut left = MOST_COPIED.min(2 * insts);
+    let ahead = ahead(program, &Order::of(program), &known.seldom);
+    let is_wanted = |entry: &usize| {
+        let start = program.entries[*entry];
+        let best = ahead[start.index()].as_ref().map_or(0, |ahead| ahead.lookups);
+        have.get(*entry).copied().unwrap_or(0) < best && !best_path(program, start, &ahead).is_empty()
+    };
+    let wanted = (0..program.entries.len()).filter(is_wanted);
+    let mut left = most_copied(program);
     let split = wanted.filter(|entry| frames::split(&mut now, *entry, &mut left).is_some()).count();
     if split == 0 {
         return None;
@@ -116,8 +152,9 @@ fn is_prefix_lookup(program: &Program, term: &Term) -> bool {
     }
 }
 
-/// For each block, its best path to a port; `None` where no port is ahead.
-fn ahead(program: &Program, order: &Order) -> Vec<Option<Ahead>> {
+/// For each block, its best path to a port that is not one of those that few packets take; `None` where no such
+/// port is ahead.
+fn ahead(program: &Program, order: &Order, seldom: &BTreeSet<u16>) -> Vec<Option<Ahead>> {
     let mut ahead: Vec<Option<Ahead>> = vec![None; program.blocks.len()];
     for id in order.blocks.iter().rev() {
         let block = program.block(*id);
@@ -125,8 +162,8 @@ fn ahead(program: &Program, order: &Order) -> Vec<Option<Ahead>> {
         if let Term::Lookup { hit, .. } = block.term {
             next = vec![hit];
         }
-        let mut best: Option<Ahead> =
-            matches!(block.term, Term::Emit(_)).then_some(Ahead { lookups: 0, insts: 0, next: None });
+        let is_end = matches!(&block.term, Term::Emit(port) if !seldom.contains(port));
+        let mut best: Option<Ahead> = is_end.then_some(Ahead { lookups: 0, insts: 0, next: None });
         for to in next {
             let Some(behind) = ahead[to.index()] else { continue };
             let this = Ahead { next: Some(to), ..behind };
@@ -153,31 +190,4 @@ fn best_path(program: &Program, entry: BlockId, ahead: &[Option<Ahead>]) -> Vec<
     let path: Vec<BlockId> = std::iter::successors(Some(entry), next).collect();
     debug_assert!(path.last().is_some_and(|last| matches!(program.block(*last).term, Term::Emit(_))));
     path
-}
-
-/// The first block of a path from which all can be copied, and the copy.
-fn start<'a>(
-    program: &'a Program,
-    defined: &'a Defined,
-    path: &[BlockId],
-    order: &Order,
-) -> Option<(BlockId, Walk<'a>)> {
-    let is_sum = |(_, inst): &(_, Inst)| matches!(inst, Inst::IpSum | Inst::TransportSum(_));
-    let sums = |id: &BlockId| program.block(*id).insts.iter().any(is_sum);
-    let first = path.iter().rposition(sums).map_or(0, |at| at + 1);
-    let mut packet = Some(PacketState::at_entry());
-    for (at, id) in path.iter().enumerate() {
-        let block = program.block(*id);
-        // A packet that fails a test goes on at the block: that must be without arguments.
-        if at >= first && block.params.is_empty() {
-            let start = packet.as_ref().map_or_else(PacketState::unknown, PacketState::start);
-            match Walk::along(program, defined, &path[at..], start) {
-                Some(walk) if walk.lookups.len() >= LEAST_LOOKUPS => return Some((*id, walk)),
-                _ if is_prefix_lookup(program, &block.term) => return None,
-                _ => {}
-            }
-        }
-        packet = packet.and_then(|packet| packet.behind(program, order, *id));
-    }
-    None
 }

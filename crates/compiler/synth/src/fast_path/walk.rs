@@ -1,5 +1,6 @@
 //! The walk along a path: its computations, tests, lookups, and the packet's state at its end.
 
+use super::LEAST_LOOKUPS;
 use super::packet_state::{HeaderPosition, PacketState, Written, near};
 use ir::analysis::interval::{Interval, ones, yields};
 use ir::program::Matching;
@@ -30,6 +31,7 @@ pub(super) enum Guard {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lookup {
     pub table: u16,
+    pub key: Value,
     pub record: Value,
 }
 
@@ -55,8 +57,6 @@ pub(super) struct Walk<'a> {
     /// Bytes that the packet must have from its first one at the start.
     pub need: u16,
     pub guards: Vec<Guard>,
-    /// The key of all lookups.
-    pub key: Option<Value>,
     pub lookups: Vec<Lookup>,
     /// Changes of cells.
     pub cells: Vec<Inst>,
@@ -66,14 +66,9 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks along these blocks; `None` where something on the path cannot be copied.
-    pub fn along(
-        program: &'a Program,
-        defined: &'a Defined,
-        path: &[BlockId],
-        packet: PacketState,
-    ) -> Option<Walk<'a>> {
-        let mut walk = Walk {
+    /// A walk that begins with the packet in this state.
+    pub fn new(program: &'a Program, defined: &'a Defined, packet: PacketState) -> Walk<'a> {
+        Walk {
             program,
             first: program.value_count() as u32,
             values: vec![],
@@ -84,23 +79,28 @@ impl<'a> Walk<'a> {
             copies: FxHashMap::default(),
             need: 0,
             guards: vec![],
-            key: None,
             lookups: vec![],
             cells: vec![],
             packet,
             port: 0,
-        };
-        for (at, id) in path.iter().enumerate() {
-            let block = program.block(*id);
-            for (value, inst) in &block.insts {
-                let copy = walk.inst(*inst)?;
-                if let Some(value) = value {
-                    walk.copies.insert(*value, copy?);
-                }
-            }
-            walk.term(&block.term, path.get(at + 1).copied())?;
         }
-        Some(walk)
+    }
+
+    /// Walks through a block to the next one, or out of it by a port; `None` where something cannot be copied.
+    pub fn pass(&mut self, id: BlockId, next: Option<BlockId>) -> Option<()> {
+        let block = self.program.block(id);
+        for (value, inst) in &block.insts {
+            let copy = self.inst(*inst)?;
+            if let Some(value) = value {
+                self.copies.insert(*value, copy?);
+            }
+        }
+        self.term(&block.term, next)
+    }
+
+    /// What stands for a value of the path in the copy.
+    pub fn copy_of(&self, value: Value) -> Option<Value> {
+        self.copies.get(&value).copied()
     }
 
     /// The copy's value for one of the program's.
@@ -417,6 +417,22 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The number of lookups by keys by which enough tables are asked.
+    pub fn in_rows(&self) -> usize {
+        let mut by_key: FxHashMap<Value, usize> = FxHashMap::default();
+        self.lookups.iter().for_each(|lookup| *by_key.entry(lookup.key).or_default() += 1);
+        by_key.values().filter(|lookups| **lookups >= LEAST_LOOKUPS).sum()
+    }
+
+    /// Whether a value is computed from a record.
+    fn hangs_on_record(&self, value: Value) -> bool {
+        match self.definition(value) {
+            Some(Definition::Record(_)) => true,
+            Some(Definition::Inst(inst)) => inst.operands().into_iter().any(|of| self.hangs_on_record(of)),
+            None => false,
+        }
+    }
+
     /// Follows a block's end to the path's next block.
     fn term(&mut self, term: &Term, next: Option<BlockId>) -> Option<()> {
         match term {
@@ -465,15 +481,15 @@ impl<'a> Walk<'a> {
                 let decl = self.program.tables.get(usize::from(*table))?;
                 let [key] = key[..] else { return None };
                 let key = self.get(key);
-                if decl.matching != Matching::Prefixes4 || self.key.is_some_and(|known| known != key) {
+                if decl.matching != Matching::Prefixes4 || self.hangs_on_record(key) {
                     return None;
                 }
-                self.key = Some(key);
-                let known = self.lookups.iter().find(|known| known.table == *table).copied();
+                let is_same = |known: &&Lookup| (known.table, known.key) == (*table, key);
+                let known = self.lookups.iter().find(is_same).copied();
                 let record = known.map_or_else(
                     || {
                         let record = self.define(Definition::Record(self.lookups.len()));
-                        self.lookups.push(Lookup { table: *table, record });
+                        self.lookups.push(Lookup { table: *table, key, record });
                         record
                     },
                     |known| known.record,

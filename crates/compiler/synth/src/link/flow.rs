@@ -3,7 +3,8 @@
 //! At each part, packets in equal packets out, over wires, exits, drops and slow paths. Entries and exits are
 //! counted by their lists anyway. The wires inside are unknown: those of a spanning forest follow from the
 //! others, leaf by leaf, and cells count the rest, the *chords*. A chain without branches that join again has
-//! no chords.
+//! no chords. Of wires that could be chords, those on the longest ways are none: most packets take such a way, and
+//! only those that take a shorter one are counted.
 
 /// A wire between two parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,7 +78,11 @@ impl Flow {
 pub(super) fn plan(parts: usize, wires: &[Wire]) -> Flow {
     let mut group: Vec<usize> = (0..parts).collect();
     let mut tree = vec![false; wires.len()];
-    for (at, wire) in wires.iter().enumerate() {
+    let lengths = longest_ways(parts, wires);
+    let mut order: Vec<usize> = (0..wires.len()).collect();
+    order.sort_by_key(|wire| (std::cmp::Reverse(lengths[*wire]), *wire));
+    for at in order {
+        let wire = &wires[at];
         let (a, b) = (root(&mut group, wire.from.0), root(&mut group, wire.to.0));
         if a != b {
             group[a] = b;
@@ -108,6 +113,37 @@ pub(super) fn plan(parts: usize, wires: &[Wire]) -> Flow {
     }
     let counted = (0..wires.len()).filter(|at| !tree[*at]).collect();
     Flow { wires: wires.to_vec(), counted, steps }
+}
+
+/// For each wire, the number of parts on the longest way by it.
+fn longest_ways(parts: usize, wires: &[Wire]) -> Vec<usize> {
+    let (mut ahead, mut inputs) = (vec![vec![]; parts], vec![0; parts]);
+    for wire in wires {
+        ahead[wire.from.0].push(wire.to.0);
+        inputs[wire.to.0] += 1;
+    }
+    // Parts behind all that lead to them; those of a cycle are left out.
+    let mut order: Vec<usize> = (0..parts).filter(|part| inputs[*part] == 0).collect();
+    let mut seen = 0;
+    while let Some(&part) = order.get(seen) {
+        seen += 1;
+        for to in &ahead[part] {
+            inputs[*to] -= 1;
+            if inputs[*to] == 0 {
+                order.push(*to);
+            }
+        }
+    }
+    let (mut until, mut from) = (vec![1; parts], vec![1; parts]);
+    for &part in &order {
+        for &to in &ahead[part] {
+            until[to] = until[to].max(until[part] + 1);
+        }
+    }
+    for &part in order.iter().rev() {
+        from[part] = ahead[part].iter().map(|to| from[*to] + 1).max().unwrap_or(1);
+    }
+    wires.iter().map(|wire| until[wire.from.0] + from[wire.to.0]).collect()
 }
 
 fn root(group: &mut [usize], mut at: usize) -> usize {

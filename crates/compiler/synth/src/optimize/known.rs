@@ -1,6 +1,6 @@
 //! Facts for the optimiser beside the program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts about a program's packets and state that are not in the program.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -13,4 +13,6 @@ pub struct Known {
     pub cells: BTreeMap<u16, u64>,
     /// Lookups by prefix are done by machine code where they are: values are carried past them at no cost.
     pub is_walked: bool,
+    /// Exits that few packets take: the fast path leads to others.
+    pub seldom: BTreeSet<u16>,
 }

@@ -44,32 +44,89 @@ fn route(choices: &mut Choices<'_>, outputs: &[usize]) -> String {
     }
 }
 
-/// Routers in a row. Output 0 of each leads to the next one, the others elsewhere.
+/// What packets meet in front of a router's table, and behind what follows it.
+fn around(choices: &mut Choices<'_>) -> (&'static str, &'static str) {
+    match choices.byte() % 3 {
+        0 => ("CheckIPHeader(14)", ""),
+        1 => ("Strip(14) -> CheckIPHeader", " -> Unstrip(14)"),
+        _ => ("Strip(14) -> CheckIPHeader", " -> EtherEncap(0x0800, 02:00:00:00:00:03, 02:00:00:00:00:04)"),
+    }
+}
+
+fn routes(choices: &mut Choices<'_>, outputs: &[usize]) -> String {
+    let mut routes: Vec<String> = vec![];
+    for _ in 0..1 + choices.byte() % 5 {
+        let route = route(choices, outputs);
+        let prefix = route.split(' ').next().unwrap_or_default();
+        // No prefix twice.
+        if !routes.iter().any(|known| known.starts_with(prefix)) {
+            routes.push(route);
+        }
+    }
+    routes.join(", ")
+}
+
+fn behind(choices: &mut Choices<'_>) -> String {
+    (0..choices.byte() % 4).map(|_| format!(" -> {}", choices.one_of(BEHIND))).collect()
+}
+
 fn chain(choices: &mut Choices<'_>) -> String {
     let count = 2 + choices.byte() % 4;
+    let (text, writes) = match choices.byte() % 2 {
+        0 => one_way(choices, count),
+        _ => both_ways(choices, count),
+    };
+    if writes.is_empty() {
+        return text;
+    }
+    let changes: String = writes.iter().map(|write| format!("wait {WAIT}, {write}, ")).collect();
+    text + &format!("Script({changes}wait {WAIT});\n")
+}
+
+/// Routers in a row, each with one table for both ways, and a mirror behind the last: output 0 leads there, and output
+/// 1 back. Packets may turn back at any of them, until their time to live is over.
+fn both_ways(choices: &mut Choices<'_>, count: usize) -> (String, Vec<String>) {
+    let (mut text, mut wires, mut writes) =
+        (String::new(), String::from("FromDevice(in) -> [0]s0;\n"), vec![]);
+    for at in 0..count {
+        let (into, out) = around(choices);
+        // The two ways meet in front of the table, or in front of what checks the header.
+        let (one, two) = match choices.byte() % 2 {
+            0 => (format!("Paint(1) -> {into}"), format!("Paint(2) -> {into}")),
+            _ => (format!("Paint(1) -> both{at} :: {into}"), format!("Paint(2) -> both{at}")),
+        };
+        let two = if two.contains("both") { two } else { format!("{two} -> rt{at}") };
+        let routes = routes(choices, &[0, 0, 0, 1, 1, 1, 2]);
+        let (forth, back) = (behind(choices), behind(choices));
+        text += &format!(
+            "s{at} :: {{ input[0] -> {one} -> rt{at} :: RadixIPLookup({routes}); input[1] -> {two}; "
+        );
+        text += &format!("rt{at}[0]{forth} -> DecIPTTL{out} -> [0]output; ");
+        text += &format!("rt{at}[1]{back} -> DecIPTTL{out} -> [1]output; rt{at}[2] -> Discard; }};\n");
+        wires += &match at {
+            0 => "s0[1] -> ToDevice(out0);\n".to_string(),
+            _ => format!("s{}[0] -> [0]s{at}; s{at}[1] -> [1]s{};\n", at - 1, at - 1),
+        };
+        if choices.byte().is_multiple_of(2) {
+            writes.push(format!("write s{at}/rt{at}.set {}", route(choices, &[0, 1, 1])));
+        }
+    }
+    let last = count - 1;
+    let mirror = "Strip(14) -> CheckIPHeader -> IPMirror -> Unstrip(14)";
+    wires += &format!("s{last}[0] -> {mirror} -> [1]s{last};\n");
+    (text + &wires, writes)
+}
+
+/// Routers in a row. Output 0 of each leads to the next one, the others elsewhere.
+fn one_way(choices: &mut Choices<'_>, count: usize) -> (String, Vec<String>) {
     let (mut text, mut wires) = (String::new(), String::from("FromDevice(in) -> s0;\n"));
     let mut writes = vec![];
     for at in 0..count {
         let next = if at + 1 < count { format!("s{}", at + 1) } else { "ToDevice(out0)".into() };
-        let mut routes: Vec<String> = vec![];
-        for _ in 0..1 + choices.byte() % 5 {
-            let route = route(choices, &[0, 0, 0, 0, 0, 1, 2]);
-            let prefix = route.split(' ').next().unwrap_or_default();
-            // No prefix twice.
-            if !routes.iter().any(|known| known.starts_with(prefix)) {
-                routes.push(route);
-            }
-        }
-        let (into, behind) = match choices.byte() % 3 {
-            0 => ("CheckIPHeader(14)", ""),
-            1 => ("Strip(14) -> CheckIPHeader", " -> Unstrip(14)"),
-            _ => {
-                ("Strip(14) -> CheckIPHeader", " -> EtherEncap(0x0800, 02:00:00:00:00:03, 02:00:00:00:00:04)")
-            }
-        };
-        let elements: String =
-            (0..choices.byte() % 4).map(|_| format!(" -> {}", choices.one_of(BEHIND))).collect();
-        text += &format!("s{at} :: {{ input -> {into} -> rt{at} :: RadixIPLookup({}); ", routes.join(", "));
+        let routes = routes(choices, &[0, 0, 0, 0, 0, 1, 2]);
+        let (into, behind) = around(choices);
+        let elements = self::behind(choices);
+        text += &format!("s{at} :: {{ input -> {into} -> rt{at} :: RadixIPLookup({routes}); ");
         text += &format!("rt{at}[0]{elements}{behind} -> [0]output; ");
         text += &format!("rt{at}[1] -> Counter{behind} -> [1]output; rt{at}[2] -> Discard; }};\n");
         let beyond = match choices.byte() % 3 {
@@ -82,12 +139,7 @@ fn chain(choices: &mut Choices<'_>) -> String {
             writes.push(format!("write s{at}/rt{at}.set {}", route(choices, &[0, 0, 1])));
         }
     }
-    text += &wires;
-    if writes.is_empty() {
-        return text;
-    }
-    let changes: String = writes.iter().map(|write| format!("wait {WAIT}, {write}, ")).collect();
-    text + &format!("Script({changes}wait {WAIT});\n")
+    (text + &wires, writes)
 }
 
 /// Runs the routers that the bytes encode in all ways. Returns the number of unions that were used at the end.

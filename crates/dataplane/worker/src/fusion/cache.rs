@@ -9,8 +9,10 @@
 //! A table that changes an earlier result invalidates entries: those that use a removed record, or all
 //! entries if the table does not report which record changed.
 
+use super::compiled::CompiledRegion;
 use super::cpu::{aside, compiled};
 use super::entries::{GRAIN_NS, Generation, MergeInto};
+use super::fast_work::FastWork;
 use super::first_packet::FirstPacket;
 use codegen::{CodegenError, Engine, SlotBuffer};
 use ir::eval::{Buffer, EvalState};
@@ -38,8 +40,9 @@ pub enum FlowCache {
 }
 
 impl FlowCache {
-    /// Whether entries that save so much are worth their lookup.
-    pub fn is_worth(self, saved: &Saved) -> bool {
+    /// Whether entries that save so much are worth their lookup, beside the fast path that packets take otherwise.
+    pub fn is_worth(self, saved: &Saved, fast: Option<&FastWork>) -> bool {
+        let saved = fast.map_or(*saved, |fast| fast.beside(saved));
         match self {
             FlowCache::Auto => {
                 saved.states >= SEVERAL || 4 * saved.lookups + saved.prefixes + saved.decisions / 8 >= WORTH
@@ -175,6 +178,9 @@ pub struct Cache {
     how: FlowCache,
     is_evaluated: bool,
     whole: Arc<Verified>,
+    /// The work of the fast paths of its inputs, and whether there are unions for them.
+    fast: Vec<Option<FastWork>>,
+    pub(super) has_unions: bool,
     follower: Recorder,
     inputs: Vec<Input>,
     /// For each input, whether several tables have state of some flow: its flows get their entry behind their
@@ -207,8 +213,9 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// An empty cache for a program.
-    pub(crate) fn new(how: FlowCache, is_evaluated: bool, whole: Arc<Verified>) -> Cache {
+    /// An empty cache for a region's program.
+    pub(crate) fn new(how: FlowCache, is_evaluated: bool, made: &CompiledRegion) -> Cache {
+        let whole = Arc::clone(&made.program);
         Cache {
             how,
             is_evaluated,
@@ -216,6 +223,8 @@ impl Cache {
             have_records: vec![how == FlowCache::Eager; whole.entries.len()],
             follower: Recorder::new(&whole),
             whole,
+            fast: made.fast_work.clone(),
+            has_unions: true,
             templates: vec![],
             program: None,
             making: None,
@@ -457,7 +466,8 @@ impl Cache {
         state: &mut EvalState<'_>,
     ) {
         let Recording { template, numbers, lines, saved } = recorded;
-        if !self.how.is_worth(&saved) {
+        let fast = self.fast.get(input).and_then(Option::as_ref).filter(|_| self.has_unions);
+        if !self.how.is_worth(&saved, fast) {
             return;
         }
         // A flow that one table knows has to show that it goes on: an entry saves little, and costs as much.

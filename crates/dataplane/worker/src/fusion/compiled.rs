@@ -4,6 +4,7 @@
 //! only when a handler is written, which is rare. The program is specialized for such values. When one
 //! changes, a separate thread compiles the program again; until then the elements run one by one.
 
+use super::fast_work::FastWork;
 use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
 use ir::Verified;
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ pub struct CompiledRegion {
     pub program: Arc<Verified>,
     /// The same with a fast path, where it has one ([`synth::fast_path`]).
     pub fast: Option<Arc<Verified>>,
+    /// What packets of each entry meet on the fast path, where the entry has one.
+    pub(super) fast_work: Vec<Option<FastWork>>,
     /// What the optimization removed from the linked program.
     pub report: Report,
     /// The engine that runs it.
@@ -34,17 +37,19 @@ impl CompiledRegion {
     /// machine code.
     pub fn of(linked: &Linked, cells: &[u64]) -> CompiledRegion {
         let config = config_cells(linked, cells);
-        let known = Known { cells: config.clone(), ..Known::default() };
+        let known = Known { cells: config.clone(), seldom: linked.seldom.clone(), ..Known::default() };
         let (program, report) = optimize_with(&linked.program, &known).unwrap_or_else(|error| {
             tracing::error!("a bug: the optimised program is wrong ({error}); the fused region runs without");
             (linked.program.clone(), Report::default())
         });
         let fast = synth::fast_path::add(&program, &known).map(Arc::new);
+        let fast_work = fast.as_ref().map(|fast| FastWork::of(&program, fast, &linked.seldom));
         let program = Arc::new(program);
         CompiledRegion {
             engine: Engine::Evaluator(Arc::clone(&program)),
             program,
             fast,
+            fast_work: fast_work.unwrap_or_default(),
             report,
             config: Some(config),
         }
@@ -54,7 +59,13 @@ impl CompiledRegion {
     pub(crate) fn nothing(linked: &Verified) -> CompiledRegion {
         let program = Arc::new(linked.clone());
         let engine = Engine::Evaluator(Arc::clone(&program));
-        CompiledRegion { program, fast: None, report: Report::default(), engine, config: None }
+        let (fast, fast_work, report) = (None, vec![], Report::default());
+        CompiledRegion { program, fast, fast_work, report, engine, config: None }
+    }
+
+    /// What packets of an entry meet on its fast path, where it has one.
+    pub fn fast_work(&self, entry: usize) -> Option<&FastWork> {
+        self.fast_work.get(entry).and_then(Option::as_ref)
     }
 
     /// The instructions of the functions that it is compiled to.

@@ -7,13 +7,15 @@
 //!
 //! Where packets enter in the middle, behind an element without a program or by a wire that closes a loop,
 //! nothing is known about them. So that they do not meet those of which the program knows more, they have
-//! parts of their own: an input is at most two parts.
+//! parts of their own. An input that packets of both ways share, as that of a routing table, is a part for
+//! each wire that leads there ([`super::usual_wires`]).
 
-use crate::graph::{End, Lowered, Node};
+use super::turns::Turns;
+use super::usual_wires::{NodeInput, UsualWires};
+use crate::graph::Node;
 use chain::FusedElements;
 use element::StateScope;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Where a part's output leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +59,7 @@ pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> Vec<Regio
     for (at, node) in nodes.iter().enumerate() {
         node.outputs.iter().flatten().for_each(|end| before[end.node].push((at, end.port)));
     }
+    let turns = Turns::of(nodes);
     let mut seen = vec![false; nodes.len()];
     let mut regions: Vec<RegionLayout> = vec![];
     for start in 0..nodes.len() {
@@ -72,7 +75,7 @@ pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> Vec<Regio
         }
         // A single element gains nothing.
         if all.len() > 1 {
-            regions.push(layout(nodes, &before, &all.into_iter().collect()));
+            regions.push(layout(nodes, (&before, &turns), &all.into_iter().collect()));
         }
     }
     regions.retain(|region| region.parts.iter().any(|part| part.node != region.parts[0].node));
@@ -92,18 +95,22 @@ fn can_send(node: &Node) -> bool {
     node.class.name != "Idle"
 }
 
-/// An input of an element: its node and number.
-type NodeInput = (usize, usize);
-
 /// The parts of a region that has these elements: the inputs that packets reach from outside by usual
 /// outputs.
-fn layout(nodes: &[Node], before: &[Vec<(usize, usize)>], inside: &BTreeSet<usize>) -> RegionLayout {
+fn layout(
+    nodes: &[Node],
+    (before, turns): (&[Vec<(usize, usize)>], &Turns),
+    inside: &BTreeSet<usize>,
+) -> RegionLayout {
     let is_source = |from: usize| !inside.contains(&from) && can_send(&nodes[from]);
     let feeds = inside.iter().flat_map(|to| before[*to].iter().map(|(from, input)| (*from, (*to, *input))));
-    let fed: BTreeSet<NodeInput> = feeds.filter(|(from, _)| is_source(*from)).map(|(_, to)| to).collect();
-    let mut graph = UsualWires { nodes, inside, next: BTreeMap::new() };
-    fed.iter().for_each(|place| graph.add(*place));
-    let (first, mut later) = graph.split(&fed);
+    let feeds: Vec<(usize, NodeInput)> = feeds.filter(|(from, _)| is_source(*from)).collect();
+    let fed: BTreeSet<NodeInput> = feeds.iter().map(|(_, to)| *to).collect();
+    // Most packets enter where they begin, and few behind elements that answer, say.
+    let begin = feeds.iter().filter(|(from, _)| nodes[*from].inputs.is_empty());
+    let sources: BTreeSet<NodeInput> = begin.map(|(_, to)| *to).collect();
+    let mut graph = UsualWires::of(nodes, inside, turns, &fed);
+    let (first, mut later) = graph.split(&fed, &sources);
     let mut parts = vec![];
     let (mut entries, loops) = graph.add_parts(&first, &mut parts);
     later.extend(loops.difference(&first));
@@ -135,109 +142,4 @@ fn number(mut parts: Vec<RegionPart>, entries: &[usize]) -> RegionLayout {
     let mut entries: Vec<usize> = entries.iter().map(|at| places[*at]).collect();
     entries.sort_unstable();
     RegionLayout { parts: order.iter().map(|at| parts[*at].clone()).collect(), entries }
-}
-
-fn within(end: Option<End>, inside: &BTreeSet<usize>) -> Option<NodeInput> {
-    end.map(|end| (end.node, end.port)).filter(|(to, _)| inside.contains(to))
-}
-
-/// Where packets at an input usually go, for each output of its element.
-struct UsualWires<'a> {
-    nodes: &'a [Node],
-    inside: &'a BTreeSet<usize>,
-    next: BTreeMap<NodeInput, Vec<Option<NodeInput>>>,
-}
-
-impl UsualWires<'_> {
-    /// Adds an input and all that packets reach from there.
-    fn add(&mut self, place: NodeInput) {
-        let mut open = vec![place];
-        while let Some(place) = open.pop() {
-            if let Entry::Vacant(vacant) = self.next.entry(place) {
-                let (node, input) = (&self.nodes[place.0], place.1);
-                let usual = node.outputs.iter().zip(usual_outputs(node, input));
-                let ends = usual.map(|(end, usual)| within(*end, self.inside).filter(|_| usual));
-                open.extend(vacant.insert(ends.collect()).iter().flatten());
-            }
-        }
-    }
-
-    /// The inputs that packets from these reach, with them.
-    fn reach(&self, from: impl IntoIterator<Item = NodeInput>) -> BTreeSet<NodeInput> {
-        let (mut reached, mut open) = (BTreeSet::new(), from.into_iter().collect::<Vec<_>>());
-        while let Some(place) = open.pop() {
-            if reached.insert(place) {
-                open.extend(self.next[&place].iter().flatten());
-            }
-        }
-        reached
-    }
-
-    /// The inputs at which packets enter: those to which no other of them leads, and those that join the way
-    /// of others. Of some that lead to each other, the first is of the former.
-    fn split(&self, fed: &BTreeSet<NodeInput>) -> (BTreeSet<NodeInput>, BTreeSet<NodeInput>) {
-        let (mut seen, mut later) = (BTreeSet::new(), BTreeSet::new());
-        for from in fed {
-            if later.contains(from) {
-                continue;
-            }
-            let mut open = vec![*from];
-            while let Some(place) = open.pop() {
-                if seen.insert(place) {
-                    let ahead = self.next[&place].iter().flatten();
-                    later.extend(ahead.clone().filter(|to| *to != from && fed.contains(to)));
-                    open.extend(ahead);
-                }
-            }
-        }
-        (fed.difference(&later).copied().collect(), later)
-    }
-
-    /// Appends parts for all that packets from some entries reach. Returns the entries' parts, and the inputs
-    /// that are behind a wire that closes a loop.
-    fn add_parts(
-        &self,
-        entries: &BTreeSet<NodeInput>,
-        parts: &mut Vec<RegionPart>,
-    ) -> (Vec<usize>, BTreeSet<NodeInput>) {
-        let reached: Vec<NodeInput> = self.reach(entries.iter().copied()).into_iter().collect();
-        let first = parts.len();
-        let number = |place: &NodeInput| reached.binary_search(place).unwrap_or(0);
-        let ahead = |place: &NodeInput| self.next[place].iter().map(|end| end.as_ref().map(number)).collect();
-        let next: Vec<Vec<Option<usize>>> = reached.iter().map(ahead).collect();
-        let (mut cut, mut loops) = (BTreeSet::new(), BTreeSet::new());
-        chain::closing_edges(&next, entries.iter().map(number), |path, port, to| {
-            cut.extend(path.last().map(|(from, _)| (*from, port)));
-            loops.insert(reached[to]);
-        });
-        for (at, &(node, input)) in reached.iter().enumerate() {
-            let leads = |(port, to): (usize, &Option<usize>)| match to {
-                Some(_) if cut.contains(&(at, port)) => Leads::Loop,
-                Some(to) => Leads::Inside(first + to),
-                None if within(self.nodes[node].outputs[port], self.inside).is_some() => Leads::Seldom,
-                None => Leads::Outside,
-            };
-            let leads = next[at].iter().enumerate().map(leads).collect();
-            parts.push(RegionPart { node, input, leads });
-        }
-        (entries.iter().map(|entry| first + number(entry)).collect(), loops)
-    }
-}
-
-/// For each output of a node, whether packets of an input usually leave by it: its program can send them
-/// there, and the element does not call it unusual.
-fn usual_outputs(node: &Node, input: usize) -> Vec<bool> {
-    let mut all = vec![true; node.outputs.len()];
-    // An element with one input may be exchanged for one whose program uses other outputs.
-    if let Some(Lowered { program, .. }) = &node.lowered
-        && program.entries.len() > 1
-    {
-        let outputs = program.outputs_of(input);
-        all.iter_mut().enumerate().for_each(|(port, usual)| *usual = outputs.contains(&port));
-    }
-    let named = node.element.as_ref().and_then(|element| element.usual_outputs(input));
-    if let Some(named) = named {
-        all.iter_mut().enumerate().for_each(|(port, usual)| *usual &= named.contains(&port));
-    }
-    all
 }

@@ -106,7 +106,8 @@ impl FusedRegion {
                 Leads::Inside(part) => Some(input(part)),
                 _ => None,
             };
-            let this = &nodes[*node];
+            let (this, leads) = (&nodes[*node], &layout.parts[at].leads);
+            let is_seldom = |port: &usize| matches!(leads[*port], Leads::Seldom | Leads::Loop);
             // Parts are in the order of their nodes.
             let first = parts.partition_point(|part| part < node);
             Some(RegionSource {
@@ -115,7 +116,8 @@ impl FusedRegion {
                 program: Arc::clone(&this.lowered.as_ref()?.program),
                 input: layout.parts[at].input,
                 shares: (first != at).then_some(first),
-                next: layout.parts[at].leads.iter().map(next).collect(),
+                next: leads.iter().map(next).collect(),
+                seldom: (0..leads.len()).filter(is_seldom).collect(),
             })
         };
         let (sources, linked, compiled) = match like {
@@ -250,7 +252,7 @@ impl FusedRegion {
     fn follow_cache(&mut self, nodes: &mut [Node], now_ns: u64) {
         let is_wanted = self.is_ready && Cache::can_help(self.cache_wanted, &self.compiled.program);
         if is_wanted != self.cache.is_some() {
-            let new = || Cache::new(self.cache_wanted, self.is_evaluated, Arc::clone(&self.compiled.program));
+            let new = || Cache::new(self.cache_wanted, self.is_evaluated, &self.compiled);
             let cache = is_wanted.then(|| Box::new(new()));
             self.end_cache(nodes, now_ns);
             self.cache = cache;
@@ -312,6 +314,9 @@ impl FusedRegion {
         let rows = self.compiled.engine.rows();
         let (parts, tables) = (&self.parts, &self.linked.tables);
         self.unions.update(rows, &mut PartTables { nodes, parts, tables, unions: None });
+        if let Some(cache) = &mut self.cache {
+            cache.has_unions = self.unions.are_possible();
+        }
     }
 
     /// Takes the result of a compilation.

@@ -9,9 +9,11 @@
 //!
 //! - [`FusedRegion`]: a fused region of one worker, and the programs from which it is linked
 //!   (`region_source`)
-//! - [`find()`]: the fused regions in a graph
+//! - [`find()`]: the fused regions in a graph; `usual_wires`: where packets usually go in one,
+//!   and `turns`: where they would turn back
 //! - [`TooLarge`]: a region that is too large to be compiled, and what made it so
 //! - [`CompiledRegion`]: the program that runs; `cpu`: the threads that compile it
+//! - [`FastWork`]: what a fast path leaves for the flow cache to save
 //! - `cache`: its flow cache; `first_packet`: first packets of flows, for it; `entries`: its entries, and
 //!   merging what they count; `users`: the entries that use each table record
 //! - `part_tables`: the tables of a region's elements; `unions`: those that are asked in a row by one key, as one
@@ -22,18 +24,22 @@ mod cache;
 mod compiled;
 mod cpu;
 mod entries;
+mod fast_work;
 mod find;
 mod first_packet;
 mod fused_region;
 mod limits;
 mod part_tables;
 mod region_source;
+mod turns;
 mod unions;
 mod users;
+mod usual_wires;
 
 pub(crate) use cache::Cache;
 pub use cache::{CacheCounts, FlowCache};
 pub use compiled::CompiledRegion;
+pub use fast_work::FastWork;
 pub use find::{Leads, RegionLayout, RegionPart, find};
 pub use fused_region::{FusedRegion, How};
 pub use limits::{Measured, TooLarge};

@@ -27,6 +27,8 @@ pub(crate) struct RegionSource {
     pub shares: Option<usize>,
     /// For each output port, the part and input that it is wired to.
     pub next: Vec<Option<(usize, usize)>>,
+    /// The output ports that few packets take.
+    pub seldom: Vec<usize>,
 }
 
 /// Why the elements of a fused region run one by one.
@@ -62,7 +64,11 @@ impl RegionSources {
             shares: source.shares,
             next: source.next.clone(),
         });
-        Ok(link("region", &parts.collect::<Vec<_>>(), &self.entries)?)
+        let mut linked = link("region", &parts.collect::<Vec<_>>(), &self.entries)?;
+        let is_seldom = |(part, port): &(usize, usize)| self.parts[*part].seldom.contains(port);
+        linked.seldom =
+            (0..).zip(&linked.outputs).filter(|(_, of)| is_seldom(of)).map(|(at, _)| at).collect();
+        Ok(linked)
     }
 
     /// Refuses programs that have more instructions than they may have.

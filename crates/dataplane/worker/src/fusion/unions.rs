@@ -66,6 +66,11 @@ impl Unions {
         self.rows.iter().filter(is_current).count()
     }
 
+    /// Whether all rows have unions, or may get them.
+    pub fn are_possible(&self) -> bool {
+        self.rows.iter().all(|row| row.failed.is_empty() || row.failed != row.seen)
+    }
+
     /// A row's union, if the tables' numbers of changes are those of when it was made.
     pub fn of(&self, row: usize, mut changes: impl FnMut(u16) -> Option<u64>) -> Option<&dyn Table> {
         let row = self.rows.get(row)?;

@@ -1,0 +1,66 @@
+//! Copies of what lies behind a block, for packets of which more is known.
+
+use ir::{BlockId, Program, Term, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What stands in the place of values, by their names.
+pub(super) type InPlaceOf = FxHashMap<Value, Value>;
+
+/// The number of instructions, with the ends of blocks, of a copy.
+pub(super) fn size(program: &Program, start: BlockId) -> usize {
+    program.order_from(&[start]).iter().map(|id| program.block(*id).insts.len() + 1).sum()
+}
+
+/// Appends a copy of a block and of all that follows it; `known` stands in the place of values that are defined
+/// before, and of the block's arguments. Returns the copy of the block.
+pub(super) fn copy_from(program: &mut Program, start: BlockId, known: InPlaceOf) -> BlockId {
+    let reached = program.order_from(&[start]);
+    let (mut names, mut next) = (known, program.value_count() as u32);
+    let mut name = |value: &Value| {
+        names.entry(*value).or_insert_with(|| {
+            next += 1;
+            Value(next - 1)
+        });
+    };
+    let first = program.blocks.len() as u32;
+    let mut place = vec![BlockId(u32::MAX); program.blocks.len()];
+    for (id, to) in reached.iter().zip(first..) {
+        place[id.index()] = BlockId(to);
+        let block = program.block(*id);
+        block.params.iter().for_each(&mut name);
+        block.insts.iter().filter_map(|(value, _)| value.as_ref()).for_each(&mut name);
+        if let Term::Lookup { rec, .. } = &block.term {
+            name(rec);
+        }
+    }
+    let rename = |value: &mut Value| *value = names.get(value).copied().unwrap_or(*value);
+    for id in &reached {
+        let mut block = program.block(*id).clone();
+        if *id == start {
+            block.params.clear();
+        }
+        block.params.iter_mut().for_each(rename);
+        for (result, inst) in &mut block.insts {
+            result.iter_mut().for_each(rename);
+            inst.map_operands(rename);
+        }
+        block.term.map_operands(rename);
+        if let Term::Lookup { rec, .. } = &mut block.term {
+            rename(rec);
+        }
+        block.term.map_successors(|to| place[to.index()]);
+        program.blocks.push(block);
+    }
+    place[start.index()]
+}
+
+/// The values that a block and what follows it use.
+pub(super) fn used_from(program: &Program, start: BlockId) -> FxHashSet<Value> {
+    let mut used = FxHashSet::default();
+    for id in program.order_from(&[start]) {
+        let block = program.block(id);
+        used.extend(block.insts.iter().flat_map(|(_, inst)| inst.operands()));
+        used.extend(block.term.clone().operands());
+    }
+    used
+}
