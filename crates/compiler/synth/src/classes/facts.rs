@@ -4,7 +4,7 @@
 //! stored beside them and are no conditions of their own. Facts may be weaker than the truth, never
 //! stronger: an impossible path may remain, a possible path is never lost.
 
-use super::expr::{Atom, BIAS, Id, Node, Pool, quotients, signed, sum_range};
+use super::expr::{Atom, BIAS, Bits, Id, Log, Node, Pool, quotients, signed, sum_range};
 use ir::analysis::interval::IntervalSet;
 use std::collections::BTreeMap;
 
@@ -57,7 +57,8 @@ impl Facts {
         let hull = |id: Id| self.hull_at(pool, id, depth);
         let all = IntervalSet::full();
         match pool.node(id) {
-            Node::Atom(atom) => self.of_atom(pool, *atom),
+            Node::Atom(Atom::Bits(bits)) => self.of_bits(pool, None, *bits),
+            Node::Read(log, bits) => self.of_bits(pool, Some(*log), *bits),
             Node::Cat(parts) => {
                 let sum = |end: fn((u64, u64)) -> u64| {
                     parts.iter().fold(0, |sum: u64, (low, part)| sum | end(hull(*part)) << low)
@@ -85,12 +86,15 @@ impl Facts {
         }
     }
 
-    /// The facts about some bits that follow from overlapping bits.
-    fn of_atom(&self, pool: &Pool, atom: Atom) -> IntervalSet {
+    /// The facts about some bits that follow from overlapping bits, as they arrived or after the same writes.
+    fn of_bits(&self, pool: &Pool, log: Option<Log>, bits: Bits) -> IntervalSet {
         let mut set = IntervalSet::full();
-        let Atom::Bits(bits) = atom else { return set };
         for (&other, known) in &self.sets {
-            let Node::Atom(Atom::Bits(around)) = pool.node(other) else { continue };
+            let around = match pool.node(other) {
+                Node::Atom(Atom::Bits(around)) if log.is_none() => around,
+                Node::Read(same, around) if log == Some(*same) => around,
+                _ => continue,
+            };
             let Some(common) = bits.common(*around) else { continue };
             if common == bits && *around != bits {
                 set = set.intersection(&known.project(around.low_of(bits), bits.width));
@@ -220,9 +224,16 @@ impl Facts {
 
     /// Bits that contain those of a new condition must still have a possible value.
     fn holds_for_bits(&self, pool: &Pool, id: Id) -> bool {
-        let Node::Atom(Atom::Bits(bits)) = pool.node(id) else { return true };
+        let (log, bits) = match pool.node(id) {
+            Node::Atom(Atom::Bits(bits)) => (None, bits),
+            Node::Read(log, bits) => (Some(*log), bits),
+            _ => return true,
+        };
         self.sets.keys().all(|other| match pool.node(*other) {
-            Node::Atom(Atom::Bits(around)) if bits.common(*around).is_some() => {
+            Node::Atom(Atom::Bits(around)) if log.is_none() && bits.common(*around).is_some() => {
+                !self.known(pool, *other).is_empty()
+            }
+            Node::Read(same, around) if log == Some(*same) && bits.common(*around).is_some() => {
                 !self.known(pool, *other).is_empty()
             }
             _ => true,

@@ -235,7 +235,8 @@ impl PathState {
         if super::sums::still_right(make, net, self.end, &self.bytes) {
             return make.number(0xffff);
         }
-        let log = make.pool.log(&self.bytes);
+        let writes = super::sums::in_header(make, net, &self.bytes);
+        let log = make.pool.log(&writes);
         make.pool.add(Node::IpSum(log, net, self.end))
     }
 

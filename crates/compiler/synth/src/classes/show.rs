@@ -148,6 +148,7 @@ impl<'a> Show<'a> {
     fn after(&self, log: Log) -> String {
         match self.pool.writes(log).len() {
             0 => String::new(),
+            1 => " after a write".into(),
             count => format!(" after {count} writes"),
         }
     }

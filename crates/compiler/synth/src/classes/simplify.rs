@@ -109,7 +109,7 @@ impl Maker<'_> {
     }
 
     /// Joins adjacent bits, up to a number of 64 bits.
-    fn join_bits(&mut self, terms: &mut BTreeMap<Id, u64>) {
+    pub(super) fn join_bits(&mut self, terms: &mut BTreeMap<Id, u64>) {
         loop {
             let bits: Vec<(Bits, Id, u64)> = terms
                 .iter()
@@ -254,23 +254,50 @@ impl Maker<'_> {
         match self.pool.node(id).clone() {
             Node::Const(number) => self.number(number >> low & ones(width)),
             Node::Atom(Atom::Bits(bits)) => self.pool.atom(Atom::Bits(bits.part(low, width))),
-            Node::Read(log, bits) => self.pool.add(Node::Read(log, bits.part(low, width))),
+            Node::Read(log, bits) => self.read_after(log, bits.part(low, width)),
             Node::Slice(of, inner, _) => self.slice(of, inner + low, width),
             Node::Cat(parts) => {
-                let (from, to) = (u32::from(low), u32::from(low) + u32::from(width));
-                let mut kept = vec![];
-                for (at, part) in parts {
-                    let (start, end) = (u32::from(at), u32::from(at) + u32::from(self.pool.width(part)));
-                    let (first, last) = (start.max(from), end.min(to));
-                    if first < last {
-                        let piece = self.slice(part, (first - start) as u8, (last - first) as u8);
-                        kept.push(((first - from) as u8, piece));
-                    }
-                }
-                self.cat(&kept)
+                let parts = parts.iter().map(|(at, part)| (*at, *part, self.pool.width(*part)));
+                let parts: Vec<(u8, Id, u8)> = parts.collect();
+                self.slice_of_parts(&parts, low, width)
             }
+            Node::Sum(constant, terms) => match self.apart(constant, &terms) {
+                Some(parts) => self.slice_of_parts(&parts, low, width),
+                None => self.pool.add(Node::Slice(id, low, width)),
+            },
             _ => self.pool.add(Node::Slice(id, low, width)),
         }
+    }
+
+    /// Bits of adjacent parts, each with the position of its lowest bit and its number of bits.
+    fn slice_of_parts(&mut self, parts: &[(u8, Id, u8)], low: u8, width: u8) -> Id {
+        let (from, to) = (u32::from(low), u32::from(low) + u32::from(width));
+        let mut kept = vec![];
+        for &(at, part, bits) in parts {
+            let (start, end) = (u32::from(at), u32::from(at) + u32::from(bits));
+            let (first, last) = (start.max(from), end.min(to));
+            if first < last {
+                let piece = self.slice(part, (first - start) as u8, (last - first) as u8);
+                kept.push(((first - from) as u8, piece));
+            }
+        }
+        self.cat(&kept)
+    }
+
+    /// The terms of a sum as parts of a number, where the facts know that no two of them have a bit in
+    /// common: a TTL that was decremented is still one byte beside the protocol, since it was not 0.
+    fn apart(&self, constant: u64, terms: &[(Id, u64)]) -> Option<Vec<(u8, Id, u8)>> {
+        let mut used = constant;
+        let mut parts = vec![];
+        for &(term, by) in terms {
+            let (low, bits) = (by.trailing_zeros() as u8, 64 - self.hull(term).1.leading_zeros() as u8);
+            if constant != 0 || !by.is_power_of_two() || low + bits > 64 || used & (ones(bits) << low) != 0 {
+                return None;
+            }
+            used |= ones(bits) << low;
+            parts.push((low, term, bits));
+        }
+        (parts.len() > 1).then_some(parts)
     }
 
     /// Bits that may be set.
@@ -369,7 +396,7 @@ impl Maker<'_> {
         }
     }
 
-    fn scaled(&mut self, id: Id, by: u64) -> Id {
+    pub(super) fn scaled(&mut self, id: Id, by: u64) -> Id {
         let low = by.trailing_zeros() as u8;
         // Bits that are shifted out are removed first, so that fields stay fields.
         let moved = match by.is_power_of_two() && low < 64 && !matches!(self.pool.node(id), Node::Sum(..)) {

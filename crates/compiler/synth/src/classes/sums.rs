@@ -35,7 +35,7 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
             sum.sub(&residue(make, key));
         }
         // Word by word, as headers are summed.
-        Node::RecLoad(..) | Node::Read(..) if make.pool.width(id) > 16 => {
+        Node::RecLoad(..) | Node::Read(..) | Node::Slice(..) if make.pool.width(id) > 16 => {
             for low in (0..make.pool.width(id)).step_by(16) {
                 let word = make.slice(id, low, 16);
                 sum.add_term(word, 1);
@@ -159,6 +159,28 @@ impl Header {
         }
         renewed
     }
+}
+
+/// The writes of which any may be part of the IPv4 header at `net`: its sum is the same without the others.
+/// The byte with the header's length is part of it, whatever the length is.
+pub fn in_header(make: &mut Maker<'_>, net: Id, bytes: &[Write]) -> Vec<Write> {
+    let (root, by) = make.root(net);
+    let behind = Header { net, root, by }.behind(make, bytes);
+    let is_elsewhere = |Write { bits, .. }: &Write| {
+        let Root::At(own) = bits.root else { return true };
+        let gap = |place: Id| make.gap(own, place);
+        let (first, last) = match (own == root, gap(net)) {
+            // Counted from the header.
+            (true, _) => {
+                (i128::from(bits.bit) - i128::from(by) * 8, i128::from(bits.end()) - i128::from(by) * 8)
+            }
+            (false, Some((low, high))) => (low * 8 + i128::from(bits.bit), high * 8 + i128::from(bits.end())),
+            (false, None) => return false,
+        };
+        let is_behind = || gap(behind).is_some_and(|(low, _)| low * 8 + i128::from(bits.bit) >= 0);
+        last <= 0 || first >= 8 && is_behind()
+    };
+    bytes.iter().filter(|write| !is_elsewhere(write)).copied().collect()
 }
 
 /// Whether the sum of the IPv4 header at `net` is correct after the writes `bytes`, in a first segment that

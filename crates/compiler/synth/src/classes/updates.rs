@@ -6,9 +6,11 @@
 //! `F(F(x) + y)` is `F(x + y)`: a row of updates is one of everything added up, in any order. A word that is
 //! new in one update and old in another one adds `~word + word`, which is 0 modulo 65535, but not 0.
 //!
-//! The normal form of a row of updates: of words by their numbers in the pool, pair by pair, and one constant.
+//! The normal form of a row of updates: of words by their numbers in the pool, pair by pair, and one
+//! constant. Where what is added is certainly not 0, only its residue counts: words that the facts show to be
+//! sums are taken apart, so that a byte in a word before and in another one behind does not change.
 
-use super::expr::{Id, Node, Pool};
+use super::expr::{Atom, Id, Node, Pool};
 use super::simplify::Maker;
 use ir::analysis::interval::ones;
 use std::collections::BTreeMap;
@@ -16,6 +18,8 @@ use std::collections::BTreeMap;
 /// The largest part of a sum of words that is seen as that many words, and the most words of a row.
 const MOST_TIMES: u64 = 8;
 const MOST_WORDS: usize = 256;
+/// The depth to which words are taken apart.
+const DEPTH: usize = 8;
 /// The largest word of 16 bits, which is the modulus as well.
 const WORD: u64 = 0xffff;
 
@@ -32,12 +36,98 @@ struct Change {
 
 impl Change {
     /// Adds `~old + new`, of words of that many bits.
-    fn update(&mut self, pool: &Pool, old: Id, new: Id, bits: u8) {
+    fn update(&mut self, make: &Maker<'_>, old: Id, new: Id, bits: u8) {
         // The complement of the largest word is 0.
-        let is_largest = pool.max(old) >= ones(bits);
-        self.is_positive |= !is_largest;
-        self.add(pool, old, -1, !is_largest);
-        self.add(pool, new, 1, true);
+        let is_largest = make.pool.max(old) >= ones(bits);
+        self.is_positive |= make.facts.hull(make.pool, old).1 < ones(bits);
+        self.is_positive |= make.facts.hull(make.pool, new).0 > 0;
+        self.add(make.pool, old, -1, !is_largest);
+        self.add(make.pool, new, 1, true);
+    }
+
+    /// The same change with words in parts, if it is certainly not 0.
+    fn in_parts(&self, make: &mut Maker<'_>) -> Option<Change> {
+        if !self.is_positive {
+            return None;
+        }
+        let mut parts = Change { constant: self.constant, is_positive: true, ..Change::default() };
+        for (word, times) in &self.words {
+            parts.add_parts(make, *word, *times, DEPTH);
+        }
+        let known = |word: &Id| make.facts.known(make.pool, *word).only();
+        let settled: Vec<(Id, u64)> =
+            parts.words.keys().filter_map(|word| Some((*word, known(word)?))).collect();
+        for (word, number) in settled {
+            let times = parts.words.remove(&word).unwrap_or_default();
+            parts.constant_by(number, times);
+        }
+        let mut sides = [BTreeMap::new(), BTreeMap::new()];
+        for (word, times) in std::mem::take(&mut parts.words) {
+            // The smaller of the two numbers that are the same modulo 65535.
+            let times = times.rem_euclid(WORD as i64);
+            let (side, times) = if times > WORD as i64 / 2 { (0, WORD as i64 - times) } else { (1, times) };
+            if times != 0 {
+                sides[side].insert(word, times as u64);
+            }
+        }
+        for (mut side, sign) in sides.into_iter().zip([-1, 1]) {
+            make.join_bits(&mut side);
+            for (word, times) in side {
+                if times > MOST_TIMES {
+                    if make.pool.width(word) > 16 {
+                        return None;
+                    }
+                    let many = make.scaled(word, times);
+                    parts.word(many, sign);
+                } else {
+                    parts.word(word, sign * times as i64);
+                }
+            }
+        }
+        Some(parts)
+    }
+
+    /// Adds a word's parts, which may be in other words, too.
+    fn add_parts(&mut self, make: &mut Maker<'_>, word: Id, times: i64, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else { return self.word(word, times) };
+        let times = times.rem_euclid(WORD as i64);
+        match make.pool.node(word).clone() {
+            Node::Const(number) => self.constant_by(number, times),
+            Node::Atom(Atom::Bits(bits)) if (9..=16).contains(&bits.width) => {
+                // Where bytes begin in the packet.
+                let low = (bits.end().rem_euclid(8) as u8).min(bits.width - 1);
+                let low = if low == 0 { 8 } else { low };
+                let (front, back) = (bits.part(low, bits.width - low), bits.part(0, low));
+                let (front, back) = (make.pool.atom(Atom::Bits(front)), make.pool.atom(Atom::Bits(back)));
+                self.add_parts(make, front, times << low, depth);
+                self.add_parts(make, back, times, depth);
+            }
+            Node::Cat(parts) if make.pool.width(word) <= 16 || parts.len() == 1 => {
+                for (low, part) in parts {
+                    self.add_parts(make, part, times << low, depth);
+                }
+            }
+            Node::Sum(constant, terms) => {
+                match make.facts.small_sum(make.pool, constant, &terms).filter(|(low, _)| *low >= 0) {
+                    None => self.word(word, times),
+                    Some(_) => {
+                        let constant = (constant as i64).rem_euclid(WORD as i64);
+                        self.constant_by(constant as u64, times);
+                        for (term, by) in terms {
+                            let by = (by as i64).rem_euclid(WORD as i64);
+                            self.add_parts(make, term, times * by, depth);
+                        }
+                    }
+                }
+            }
+            _ => self.word(word, times),
+        }
+    }
+
+    /// Adds a number that many times.
+    fn constant_by(&mut self, number: u64, times: i64) {
+        let times = times.rem_euclid(WORD as i64) as u64;
+        self.constant = (self.constant + number % WORD * times) % WORD;
     }
 
     /// Adds a word, or subtracts it. Only words that may be seen as the sum of others are.
@@ -97,10 +187,10 @@ impl Maker<'_> {
     pub fn checksum_update(&mut self, sum: Id, old: Id, new: Id, bits: u8) -> Id {
         let (sum, old, new) = (self.slice(sum, 0, 16), self.slice(old, 0, bits), self.slice(new, 0, bits));
         let mut change = Change::default();
-        change.update(self.pool, old, new, bits);
+        change.update(self, old, new, bits);
         let mut base = sum;
         while let Node::Csum(before, old, new, bits) = *self.pool.node(base) {
-            change.update(self.pool, old, new, bits);
+            change.update(self, old, new, bits);
             base = before;
         }
         if let Some(number) = self.pool.constant(base) {
@@ -108,6 +198,7 @@ impl Maker<'_> {
             change.is_positive |= number != WORD;
             base = self.number(WORD);
         }
+        let change = change.in_parts(self).unwrap_or(change);
         let [before, behind] = change.sides();
         if before.len().max(behind.len()) > MOST_WORDS {
             return self.pool.add(Node::Csum(sum, old, new, bits));

@@ -212,7 +212,7 @@ impl<'a> Walker<'a> {
         if !path.facts.take(&self.pool, of, set) {
             return false;
         }
-        match self.fields(of, set) {
+        match self.fields(path, of, set) {
             Some(parts) => {
                 for (part, set) in parts {
                     if !path.facts.take(&self.pool, part, &set) {
@@ -262,16 +262,20 @@ impl<'a> Walker<'a> {
     }
 
     /// A condition on two adjacent fields as one condition on each of them, if that is possible.
-    fn fields(&mut self, of: Id, set: &IntervalSet) -> Option<[(Id, IntervalSet); 2]> {
-        let Node::Atom(Atom::Bits(bits)) = *self.pool.node(of) else { return None };
+    fn fields(&mut self, path: &Path, of: Id, set: &IntervalSet) -> Option<[(Id, IntervalSet); 2]> {
+        let (Node::Atom(Atom::Bits(bits)) | Node::Read(_, bits)) = *self.pool.node(of) else { return None };
         let [(first, last)] = *set.intervals() else { return None };
         let low =
             bits.width - Some(super::names::first_field(&self.pool, bits)).filter(|width| *width > 0)?;
         if low == 0 || first >> low != last >> low {
             return None;
         }
-        let high = self.pool.atom(Atom::Bits(bits.part(low, bits.width - low)));
-        let rest = self.pool.atom(Atom::Bits(bits.part(0, low)));
+        let mut make = Self::make(&mut self.pool, path);
+        let high = make.slice(of, low, bits.width - low);
+        let rest = make.slice(of, 0, low);
+        if [high, rest].iter().any(|part| make.pool.constant(*part).is_some()) {
+            return None;
+        }
         let mask = ones(low);
         Some([(high, IntervalSet::one(first >> low)), (rest, IntervalSet::range(first & mask, last & mask))])
     }

@@ -1,6 +1,6 @@
 //! Bits after writes: the values that a read yields, and the writes that later ones cover.
 
-use super::expr::{Atom, Bits, Id, Node, Root, Write};
+use super::expr::{Atom, Bits, Id, Log, Node, Root, Write};
 use super::simplify::Maker;
 
 /// Whether two ranges of bits certainly do not overlap.
@@ -18,7 +18,7 @@ pub fn read(make: &mut Maker<'_>, writes: &[Write], bits: Bits) -> Id {
     // Bits for which no write was found yet, and the parts found, by their position in the number.
     let mut open = vec![bits];
     let mut parts: Vec<(u8, Id)> = vec![];
-    for write in writes.iter().rev() {
+    for (at, write) in writes.iter().enumerate().rev() {
         if open.is_empty() {
             break;
         }
@@ -26,8 +26,11 @@ pub fn read(make: &mut Maker<'_>, writes: &[Write], bits: Bits) -> Id {
             if open.iter().all(|open| apart(make, *open, write.bits)) {
                 continue;
             }
-            let log = make.pool.log(writes);
-            return make.pool.add(Node::Read(log, bits));
+            for piece in std::mem::take(&mut open) {
+                let value = read_hidden(make, &writes[..=at], piece);
+                parts.push((bits.low_of(piece), value));
+            }
+            break;
         }
         let mut still = vec![];
         for piece in open {
@@ -46,6 +49,29 @@ pub fn read(make: &mut Maker<'_>, writes: &[Write], bits: Bits) -> Id {
         parts.push((bits.low_of(piece), atom));
     }
     make.cat(&parts)
+}
+
+impl Maker<'_> {
+    /// Reads bits after these writes.
+    pub(super) fn read_after(&mut self, log: Log, bits: Bits) -> Id {
+        let writes = self.pool.writes(log).to_vec();
+        read(self, &writes, bits)
+    }
+}
+
+/// Reads bits after writes of which the last may hide them. Only writes that may are part of the expression,
+/// so that a read is the same wherever the others stand.
+fn read_hidden(make: &mut Maker<'_>, writes: &[Write], bits: Bits) -> Id {
+    let may_hide = |write: &&Write| match write.bits.root == bits.root {
+        true => write.bits.common(bits).is_some(),
+        false => !apart(make, bits, write.bits),
+    };
+    let left: Vec<Write> = writes.iter().filter(may_hide).copied().collect();
+    if left.len() < writes.len() {
+        return read(make, &left, bits);
+    }
+    let log = make.pool.log(writes);
+    make.pool.add(Node::Read(log, bits))
 }
 
 /// The parts of a range of bits before and after another one.

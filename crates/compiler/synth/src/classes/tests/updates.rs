@@ -4,12 +4,16 @@ use crate::classes::expr::{Atom, Bits, Id, Node, Pool, Root};
 use crate::classes::facts::Facts;
 use crate::classes::simplify::Maker;
 use ir::BinOp;
-use ir::analysis::interval::ones;
+use ir::analysis::interval::{IntervalSet, ones};
 use ir::eval::checksum_update;
 use proptest::prelude::*;
 
 /// The words that change: their widths.
-const WORDS: [u8; 6] = [16, 16, 16, 32, 8, 16];
+const WORDS: [u8; 7] = [16, 16, 16, 32, 8, 16, 8];
+/// The word that is known to be at least a number, as a TTL that was not 0.
+const TTL: (usize, u64) = (4, 9);
+/// The word in the byte behind.
+const PROTOCOL: usize = 6;
 
 /// The operand of an update.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +22,8 @@ enum Word {
     Known(usize),
     /// The sum of two words.
     Sum(usize, usize),
+    /// The TTL less a number, and the protocol, as one word.
+    Lifetime(u64),
 }
 
 fn word() -> impl Strategy<Value = Word> {
@@ -26,6 +32,7 @@ fn word() -> impl Strategy<Value = Word> {
         number.prop_map(Word::Number),
         (0..WORDS.len()).prop_map(Word::Known),
         (0..WORDS.len(), 0..WORDS.len()).prop_map(|(a, b)| Word::Sum(a, b)),
+        (0..=TTL.1).prop_map(Word::Lifetime),
     ]
 }
 
@@ -39,13 +46,25 @@ fn updates() -> impl Strategy<Value = Vec<Step>> {
 /// Values of the words, many of them at a limit.
 fn values() -> impl Strategy<Value = Vec<u64>> {
     let value = prop_oneof![Just(0), Just(u64::MAX), Just(1), any::<u64>()];
-    prop::collection::vec(value, WORDS.len())
-        .prop_map(|all| all.into_iter().zip(WORDS).map(|(value, width)| value & ones(width)).collect())
+    prop::collection::vec(value, WORDS.len()).prop_map(|all| {
+        let mut words: Vec<u64> =
+            all.into_iter().zip(WORDS).map(|(value, width)| value & ones(width)).collect();
+        words[TTL.0] = words[TTL.0].max(TTL.1);
+        words
+    })
 }
 
 /// The bits of a word, apart from those of all others.
 fn bits(word: usize) -> Bits {
     Bits { root: Root::Anno, bit: word as i32 * 100, width: WORDS[word] }
+}
+
+/// What is known of the words.
+fn known(pool: &mut Pool) -> Facts {
+    let mut facts = Facts::default();
+    let ttl = pool.atom(Atom::Bits(bits(TTL.0)));
+    assert!(facts.take(pool, ttl, &IntervalSet::range(TTL.1, 0xff)));
+    facts
 }
 
 fn value(pool: &Pool, id: Id, words: &[u64]) -> u64 {
@@ -67,6 +86,12 @@ fn value(pool: &Pool, id: Id, words: &[u64]) -> u64 {
     }
 }
 
+/// An expression as text.
+fn shown(pool: &Pool, id: Id) -> String {
+    let operands: Vec<String> = pool.children(id).iter().map(|of| shown(pool, *of)).collect();
+    format!("{:?}[{}]", pool.node(id), operands.join(", "))
+}
+
 /// A row of updates of the first word, as an expression and as a number.
 fn row(make: &mut Maker<'_>, updates: &[Step], words: &[u64]) -> (Id, u64) {
     let atoms: Vec<Id> = (0..WORDS.len()).map(|at| make.pool.atom(Atom::Bits(bits(at)))).collect();
@@ -76,6 +101,12 @@ fn row(make: &mut Maker<'_>, updates: &[Step], words: &[u64]) -> (Id, u64) {
             Word::Number(number) => (make.number(number), number),
             Word::Known(at) => (atoms[at], words[at]),
             Word::Sum(a, b) => (make.bin(BinOp::Add, atoms[a], atoms[b]), words[a] + words[b]),
+            Word::Lifetime(less) => {
+                let number = make.number(less);
+                let left = make.bin(BinOp::Sub, atoms[TTL.0], number);
+                let id = make.cat(&[(8, left), (0, atoms[PROTOCOL])]);
+                (id, (words[TTL.0] - less) << 8 | words[PROTOCOL])
+            }
         };
         let (old, new, bits) = (operand(old), operand(new), if *is_wide { 32 } else { 16 });
         id = make.checksum_update(id, old.0, new.0, bits);
@@ -87,7 +118,8 @@ fn row(make: &mut Maker<'_>, updates: &[Step], words: &[u64]) -> (Id, u64) {
 proptest! {
     #[test]
     fn rows_of_updates_are_what_they_were(updates in updates(), words in values()) {
-        let (mut pool, facts) = (Pool::default(), Facts::default());
+        let mut pool = Pool::default();
+        let facts = known(&mut pool);
         let mut make = Maker { pool: &mut pool, facts: &facts };
         let (id, number) = row(&mut make, &updates, &words);
         prop_assert_eq!(value(&pool, id, &words), number, "{:?}", pool.node(id));
@@ -95,18 +127,21 @@ proptest! {
 
     #[test]
     fn the_order_of_updates_does_not_matter(updates in updates().prop_shuffle(), words in values()) {
-        let (mut pool, facts) = (Pool::default(), Facts::default());
+        let mut pool = Pool::default();
+        let facts = known(&mut pool);
         let mut make = Maker { pool: &mut pool, facts: &facts };
         let there = row(&mut make, &updates, &words).0;
         let back: Vec<_> = updates.into_iter().rev().collect();
-        prop_assert_eq!(row(&mut make, &back, &words).0, there);
+        let back = row(&mut make, &back, &words).0;
+        let text = |id: Id| shown(&pool, id);
+        prop_assert_eq!(back, there, "{} {}", text(back), text(there));
     }
 }
 
 #[test]
 fn rows_that_are_the_same_are_one_expression() {
-    use Word::{Known, Number, Sum};
-    let rows: [[&[Step]; 2]; 5] = [
+    use Word::{Known, Lifetime, Number, Sum};
+    let rows: [[&[Step]; 2]; 6] = [
         [
             &[(Number(256), Number(0), false), (Number(256), Number(0), false)],
             &[(Number(512), Number(0), false)],
@@ -124,11 +159,21 @@ fn rows_that_are_the_same_are_one_expression() {
             &[(Number(7), Known(1), false)],
             &[(Number(0xffff), Known(1), false), (Number(7), Number(0), false)],
         ],
+        // The protocol stands in a word before and behind, and does not change.
+        [
+            &[
+                (Lifetime(4), Lifetime(6), false),
+                (Known(2), Number(3), false),
+                (Lifetime(6), Lifetime(9), false),
+            ],
+            &[(Number(5 << 8), Number(0), false), (Known(2), Number(3), false)],
+        ],
     ];
     for [a, b] in rows {
-        let (mut pool, facts) = (Pool::default(), Facts::default());
+        let mut pool = Pool::default();
+        let facts = known(&mut pool);
         let mut make = Maker { pool: &mut pool, facts: &facts };
-        let ids = [a, b].map(|updates| row(&mut make, updates, &[0; WORDS.len()]).0);
+        let ids = [a, b].map(|updates| row(&mut make, updates, &[TTL.1; WORDS.len()]).0);
         assert_eq!(ids[0], ids[1], "{a:?} {b:?}: {:?} {:?}", pool.node(ids[0]), pool.node(ids[1]));
     }
     // What a translator adds to a sum (RFC 3022) is an update, too.
