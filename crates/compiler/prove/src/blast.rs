@@ -6,11 +6,12 @@
 //! same bytes. If equality is not known in advance, a clause implies it. All other expressions are computed
 //! by gates.
 
-use crate::gates::{Bit, Gates, Word};
+use crate::gates::{Answer, Bit, Gates, Word};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
 use shm::descriptor::{BUF_BYTES, HEADROOM};
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
 use synth::classes::field_of;
 use synth::classes::filter::{Factor, Filter};
@@ -57,6 +58,8 @@ pub struct Blaster<'p> {
     pub gates: Gates,
     words: HashMap<Id, Word>,
     bits: HashMap<(Root, i32), Bit>,
+    /// Whether expressions are in sets.
+    sets: HashMap<(Id, IntervalSet), Bit>,
     /// Lookups.
     pub asked: Vec<Asked>,
     numbers: HashMap<Id, usize>,
@@ -73,6 +76,7 @@ impl<'p> Blaster<'p> {
             gates: Gates::new(deadline),
             words: HashMap::new(),
             bits: HashMap::new(),
+            sets: HashMap::new(),
             asked: vec![],
             numbers: HashMap::new(),
             summed: vec![],
@@ -98,6 +102,18 @@ impl<'p> Blaster<'p> {
     /// The bits of an expression that was requested.
     pub fn known(&self, id: Id) -> Option<&Word> {
         self.words.get(&id)
+    }
+
+    /// Asks whether all the bits can be 1 at once, for a packet each of whose bits has one value, from
+    /// whichever header it is counted.
+    pub fn ask_packet(&mut self, bits: &[Bit], time: Duration) -> Answer {
+        let until = Instant::now() + time;
+        loop {
+            match self.gates.ask(bits, until.saturating_duration_since(Instant::now())) {
+                Answer::Found if self.unite_bits() => {}
+                answer => return answer,
+            }
+        }
     }
 
     /// A bit of a packet as it arrived.
@@ -381,6 +397,17 @@ impl<'p> Blaster<'p> {
         self.gates.any(&each)
     }
 
+    /// Whether an expression is in a set.
+    fn is_in(&mut self, id: Id, set: &IntervalSet) -> Bit {
+        if let Some(&known) = self.sets.get(&(id, set.clone())) {
+            return known;
+        }
+        let word = self.word(id);
+        let bit = self.inside(&word, set);
+        self.sets.insert((id, set.clone()), bit);
+        bit
+    }
+
     /// Whether a packet passes a filter.
     pub fn filter(&mut self, filter: &Filter) -> Bit {
         self.factors(&filter.0)
@@ -390,10 +417,7 @@ impl<'p> Blaster<'p> {
         let mut all = self.gates.yes();
         for factor in factors {
             let one = match factor {
-                Factor::Is(id, set) => {
-                    let word = self.word(*id);
-                    self.inside(&word, set)
-                }
+                Factor::Is(id, set) => self.is_in(*id, set),
                 Factor::Any(lists) => {
                     let each: Vec<Bit> = lists.iter().map(|list| self.factors(list)).collect();
                     self.gates.any(&each)

@@ -39,6 +39,7 @@ pub struct Gates {
     yes: Bit,
     ands: HashMap<(Bit, Bit), Bit>,
     xors: HashMap<(Bit, Bit), Bit>,
+    anys: HashMap<Box<[Bit]>, Bit>,
     deadline: Deadline,
     is_over: bool,
     most_clauses: u64,
@@ -58,6 +59,7 @@ impl Gates {
             yes,
             ands: HashMap::new(),
             xors: HashMap::new(),
+            anys: HashMap::new(),
             deadline: deadline.clone(),
             is_over: deadline.is_over(),
             most_clauses: MOST_CLAUSES / parallel::threads() as u64,
@@ -214,17 +216,29 @@ impl Gates {
         if open.contains(&self.yes) {
             return self.yes;
         }
-        match open.len() {
-            0 => return self.no(),
-            1 => return open[0],
+        open.sort_unstable();
+        open.dedup();
+        // A bit and its negation are neighbours.
+        if open.windows(2).any(|pair| pair[0] == !pair[1]) {
+            return self.yes;
+        }
+        match *open.as_slice() {
+            [] => return self.no(),
+            [only] => return only,
+            [a, b] => return self.or(a, b),
             _ => {}
+        }
+        if let Some(&known) = self.anys.get(open.as_slice()) {
+            return known;
         }
         let out = self.fresh();
         for bit in &open {
             self.clause(&[out, !*bit]);
         }
+        let key = open.clone().into_boxed_slice();
         open.push(!out);
         self.clause(&open);
+        self.anys.insert(key, out);
         out
     }
 
@@ -454,6 +468,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The same bits in any order are one gate, and a bit and its negation are none.
+    #[test]
+    fn the_same_bits_are_one_gate() {
+        let mut gates = Gates::new(&Deadline::default());
+        let bits = gates.fresh_word(4);
+        let any = gates.any(&bits);
+        let clauses = gates.clauses();
+        assert_eq!(gates.any(&[bits[2], bits[0], gates.no(), bits[3], bits[1], bits[0]]), any);
+        assert_eq!(gates.any(&[bits[2], bits[0], !bits[2]]), gates.yes());
+        assert_eq!((gates.any(&[bits[1], bits[1]]), gates.any(&[])), (bits[1], gates.no()));
+        assert_eq!(gates.clauses(), clauses);
+        let none: Vec<Bit> = bits.iter().map(|bit| !*bit).collect();
+        let ask =
+            |gates: &mut Gates, any: Bit| gates.ask(&[&none[1..], &[any]].concat(), Duration::from_secs(9));
+        assert_eq!(ask(&mut gates, any), Answer::Found);
+        assert!(gates.bit(bits[0]));
+        gates.clause(&[none[0]]);
+        assert_eq!(ask(&mut gates, any), Answer::Never);
     }
 
     #[test]

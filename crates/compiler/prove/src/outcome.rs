@@ -110,8 +110,17 @@ pub fn outcome(blaster: &mut Blaster<'_>, class: &Class) -> Outcome {
     Outcome { exit, port, packet: seen, cells, records, record_order, finds }
 }
 
+/// How the bytes of two packets are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bytes {
+    /// By what is written, where that is in the same order: [`Blaster::differences`].
+    InOrder,
+    /// By what is read behind all writes: [`Blaster::differences_as_read`].
+    AsRead,
+}
+
 /// All parts in which two outcomes may differ: if none of the bits can be 1, they are equal.
-pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<Difference> {
+pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome, bytes: Bytes) -> Vec<Difference> {
     let mut all = vec![];
     let yes = blaster.gates.yes();
     let mut note = |what: &str, bit: Bit| all.push(Difference { what: what.into(), bit });
@@ -136,7 +145,10 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<D
             let byte = (packet::anno::ANNO_BYTES as i32) - 1 - bit.div_euclid(8);
             note(&format!("annotation byte {byte}"), blaster.gates.xor(value(&a.annos), value(&b.annos)));
         }
-        let bytes = blaster.differences(&a.bytes, &b.bytes);
+        let bytes = match bytes {
+            Bytes::InOrder => blaster.differences(&a.bytes, &b.bytes),
+            Bytes::AsRead => blaster.differences_as_read(&a.bytes, &b.bytes),
+        };
         for (place, bit) in bytes.bits.into_iter().filter(|(_, bit)| blaster.gates.known(*bit) != Some(false))
         {
             note(&blaster.field(place), bit);

@@ -9,20 +9,20 @@
 use crate::blast::Blaster;
 use crate::bounds::{Bounds, Index, implies};
 use crate::gates::{Answer, Bit};
-use crate::outcome::{Outcome, differences, outcome};
+use crate::outcome::{Bytes, Outcome, differences, outcome};
 use ir::Verified;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
-use synth::classes::{Classes, Options};
+use synth::classes::{Classes, Exit, Options};
 use synth::deadline::Deadline;
 
 /// The time limit for one question.
 const QUESTION: Duration = Duration::from_secs(10);
 
 /// Classes of the elements for which one solver is used, one after the other: they share expressions.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 32;
 /// With so many clauses, the next class gets a solver of its own: each question costs what all clauses cost.
-const MANY_CLAUSES: usize = 300_000;
+const MANY_CLAUSES: usize = 500_000;
 
 /// The results for pairs of classes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -199,7 +199,7 @@ pub fn answer(
         Part::Cover(side) => {
             let classes = &entry.side(*side).classes;
             let none: Vec<Bit> = classes.iter().map(|class| !blaster.filter(&class.filter)).collect();
-            match blaster.gates.ask(&none, QUESTION) {
+            match blaster.ask_packet(&none, QUESTION) {
                 Answer::Never => into.covered = Some(*side),
                 answer => into.open.push(format!(
                     "entry {}: whether the {} classes of {} are all packets is {}",
@@ -260,37 +260,94 @@ fn one(
     suspect: &mut dyn FnMut(usize, usize) -> bool,
 ) -> bool {
     let start = Instant::now();
-    let (entry, first) = (of.number, of.first);
-    let name = format!("class {} of the elements", first[0] + question.class + 1);
-    // Most often there is no packet in both, and no effect needs gates.
-    let filter = blaster.filter(&of.elements.classes[question.class].filter);
-    let others: Vec<Bit> =
-        question.others.iter().map(|other| blaster.filter(&of.program.classes[*other].filter)).collect();
-    let any = blaster.gates.any_if_asked(&others);
-    if blaster.gates.ask(&[filter, any], QUESTION) == Answer::Never {
-        into.pairs.apart += question.others.len();
-        into.times.insert(question.class, start.elapsed());
-        return true;
-    }
     let mine = filtered(blaster, &of.elements, question.class);
-    for other in &question.others {
+    let open = unsettled(blaster, of, question, &mine, theirs, into);
+    for other in &open {
         theirs.entry(*other).or_insert_with(|| filtered(blaster, &of.program, *other));
     }
-    if blaster.gates.is_over() {
+    let go_on = if blaster.gates.is_over() {
         // Bits that were made since then mean nothing.
-        into.pairs.open += question.others.len();
-        into.open.push(format!("entry {entry}: {name}, for lack of time or memory"));
-        return true;
+        into.pairs.open += open.len();
+        let name = name_of(of, question.class);
+        into.open.push(format!("entry {}: {name}, for lack of time or memory", of.number));
+        true
+    } else {
+        let open = open.iter().map(|other| &theirs[other]).collect();
+        each_met(blaster, of, &mine, open, into, suspect)
+    };
+    into.times.insert(question.class, start.elapsed());
+    go_on
+}
+
+fn name_of(of: &EntryClasses, class: usize) -> String {
+    format!("class {} of the elements", of.first[0] + class + 1)
+}
+
+/// The classes of the program about which two questions for all of them at once do not say enough. Most often
+/// there are none: no packet is in this class and in one that leaves by another exit, and none for which one
+/// that leaves by the same exit does something else. Which classes have packets of both need not be known.
+fn unsettled(
+    blaster: &mut Blaster<'_>,
+    of: &EntryClasses,
+    question: &Question,
+    mine: &Filtered,
+    theirs: &mut HashMap<usize, Filtered>,
+    into: &mut Answered,
+) -> Vec<usize> {
+    let exit = of.elements.classes[question.class].exit;
+    let (alike, unlike): (Vec<usize>, Vec<usize>) =
+        question.others.iter().partition(|other| may_be_one(exit, of.program.classes[**other].exit));
+    let mut open = vec![];
+    let others: Vec<Bit> =
+        unlike.iter().map(|other| blaster.filter(&of.program.classes[*other].filter)).collect();
+    match ask_any(blaster, mine, &others, QUESTION) {
+        Answer::Never => into.pairs.apart += unlike.len(),
+        _ => open.extend(unlike),
     }
-    let others = question.others.iter().map(|other| &theirs[other]);
-    let (same, mut open): (Vec<&Filtered>, Vec<&Filtered>) =
-        others.partition(|theirs| theirs.outcome == mine.outcome);
-    into.pairs.same += same.len();
-    let mut go_on = true;
-    while go_on && !open.is_empty() {
+    let (mut unequal, mut differ) = (vec![], vec![]);
+    for other in alike {
+        let theirs = theirs.entry(other).or_insert_with(|| filtered(blaster, &of.program, other));
+        if theirs.outcome == mine.outcome {
+            into.pairs.same += 1;
+            continue;
+        }
+        let different = differences(blaster, &mine.outcome, &theirs.outcome, Bytes::InOrder);
+        let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
+        let any = blaster.gates.any(&bits);
+        differ.push(blaster.gates.and(theirs.filter, any));
+        unequal.push(other);
+    }
+    match ask_any(blaster, mine, &differ, AT_ONCE) {
+        Answer::Never => into.pairs.equal += unequal.len(),
+        _ => open.extend(unequal),
+    }
+    open
+}
+
+/// Whether any of the bits can be 1 for a packet of a class.
+fn ask_any(blaster: &mut Blaster<'_>, mine: &Filtered, bits: &[Bit], time: Duration) -> Answer {
+    if bits.is_empty() {
+        return Answer::Never;
+    }
+    let any = blaster.gates.any_if_asked(bits);
+    blaster.ask_packet(&[mine.filter, any], time)
+}
+
+/// Compares a class of the elements with each of these that the solver finds a packet of both for; false if
+/// nothing more is to be compared.
+fn each_met(
+    blaster: &mut Blaster<'_>,
+    of: &EntryClasses,
+    mine: &Filtered,
+    mut open: Vec<&Filtered>,
+    into: &mut Answered,
+    suspect: &mut dyn FnMut(usize, usize) -> bool,
+) -> bool {
+    let (entry, name) = (of.number, name_of(of, mine.class));
+    while !open.is_empty() {
         let others: Vec<Bit> = open.iter().map(|theirs| theirs.filter).collect();
         let any = blaster.gates.any_if_asked(&others);
-        match blaster.gates.ask(&[mine.filter, any], QUESTION) {
+        match blaster.ask_packet(&[mine.filter, any], QUESTION) {
             Answer::Never => {
                 into.pairs.apart += open.len();
                 break;
@@ -308,21 +365,30 @@ fn one(
         let met = open.iter().position(|theirs| blaster.gates.bit(theirs.filter));
         let Some(met) = met else { break };
         let theirs = open.swap_remove(met);
-        match decide(blaster, [&mine, theirs]) {
+        match decide(blaster, [mine, theirs]) {
             Decided::Equal => into.pairs.equal += 1,
             Decided::Not { is_found, parts } => {
                 into.pairs.open += 1;
-                go_on = !is_found || suspect(mine.class, theirs.class);
                 into.open.push(format!(
                     "entry {entry}: {name} and class {} of the fused program: {}",
-                    first[1] + theirs.class + 1,
+                    of.first[1] + theirs.class + 1,
                     parts.join(", ")
                 ));
+                if is_found && !suspect(mine.class, theirs.class) {
+                    return false;
+                }
             }
         }
     }
-    into.times.insert(mine.class, start.elapsed());
-    go_on
+    true
+}
+
+/// Whether packets may leave by both exits.
+fn may_be_one(a: Exit, b: Exit) -> bool {
+    match (a, b) {
+        (Exit::EmitTo(_), Exit::Emit(_) | Exit::EmitTo(_)) | (Exit::Emit(_), Exit::EmitTo(_)) => true,
+        (a, b) => a == b,
+    }
 }
 
 impl Comparison {
@@ -357,15 +423,22 @@ enum Decided {
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Decides whether two classes do the same for packets that are in both.
-fn decide(blaster: &mut Blaster<'_>, [mine, theirs]: [&Filtered; 2]) -> Decided {
-    let different = differences(blaster, &mine.outcome, &theirs.outcome);
-    let gates = &mut blaster.gates;
+fn decide(blaster: &mut Blaster<'_>, both: [&Filtered; 2]) -> Decided {
+    match decide_by(blaster, both, Bytes::InOrder) {
+        // Perhaps for headers that overlap, or for bytes that later ones cover.
+        Decided::Not { is_found: true, .. } => decide_by(blaster, both, Bytes::AsRead),
+        decided => decided,
+    }
+}
+
+fn decide_by(blaster: &mut Blaster<'_>, [mine, theirs]: [&Filtered; 2], bytes: Bytes) -> Decided {
+    let different = differences(blaster, &mine.outcome, &theirs.outcome, bytes);
     let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
-    let any = gates.any(&bits);
-    match gates.ask(&[mine.filter, theirs.filter, any], AT_ONCE) {
+    let any = blaster.gates.any(&bits);
+    match blaster.ask_packet(&[mine.filter, theirs.filter, any], AT_ONCE) {
         Answer::Never => return Decided::Equal,
         Answer::Found => {
-            let named = different.iter().filter(|different| gates.bit(different.bit));
+            let named = different.iter().filter(|different| blaster.gates.bit(different.bit));
             let mut parts: Vec<String> = named.map(|different| different.what.clone()).collect();
             parts.dedup();
             return Decided::Not { is_found: true, parts };
@@ -377,9 +450,10 @@ fn decide(blaster: &mut Blaster<'_>, [mine, theirs]: [&Filtered; 2]) -> Decided 
     let mut parts = vec![];
     for same in different.chunk_by(|a, b| a.what == b.what) {
         let bits: Vec<Bit> = same.iter().map(|different| different.bit).collect();
-        let any = gates.any(&bits);
-        match gates.ask(&[mine.filter, theirs.filter, any], until.duration_since(Instant::now())) {
-            Answer::Never => gates.clause(&[!mine.filter, !theirs.filter, !any]),
+        let any = blaster.gates.any(&bits);
+        let left = until.saturating_duration_since(Instant::now());
+        match blaster.ask_packet(&[mine.filter, theirs.filter, any], left) {
+            Answer::Never => blaster.gates.clause(&[!mine.filter, !theirs.filter, !any]),
             Answer::Found => return Decided::Not { is_found: true, parts: vec![same[0].what.clone()] },
             Answer::Unknown => parts.push(same[0].what.clone()),
         }

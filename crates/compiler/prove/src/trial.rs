@@ -7,7 +7,7 @@ use crate::conditions::{conditions, ends};
 use crate::flow_entry::TemplateKey;
 use crate::gates::{Answer, Bit};
 use crate::model::{self, Solution};
-use crate::outcome;
+use crate::outcome::{self, Bytes};
 use crate::run::{Runs, Three};
 use crate::subgraph::FusedSubgraph;
 use crate::tables::TestTables;
@@ -141,9 +141,9 @@ impl<'a> Trial<'a> {
         let [single, usual] = blaster.as_delivered();
         let single: Vec<Bit> = bits.iter().copied().chain([single]).collect();
         let with_room: Vec<Bit> = single.iter().copied().chain([usual]).collect();
-        match blaster.gates.ask(&with_room, SEARCH) {
+        match blaster.ask_packet(&with_room, SEARCH) {
             Answer::Found => Answer::Found,
-            _ => blaster.gates.ask(&single, SEARCH),
+            _ => blaster.ask_packet(&single, SEARCH),
         }
     }
 
@@ -187,7 +187,7 @@ impl<'a> Trial<'a> {
             let blaster = &mut blaster;
             let both = [blaster.filter(&mine.filter), blaster.filter(&theirs.filter)];
             let (a, b) = (outcome::outcome(blaster, mine), outcome::outcome(blaster, theirs));
-            let different = outcome::differences(blaster, &a, &b);
+            let different = outcome::differences(blaster, &a, &b, Bytes::AsRead);
             let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
             let any = blaster.gates.any(&bits);
             if self.solve(blaster, &[both[0], both[1], any]) == Answer::Found {

@@ -1,6 +1,6 @@
 //! Small hand-written fused regions: equal ones, different ones, and faults of the linker.
 
-use ir::expr::{load, record};
+use ir::expr::{load, offset, record};
 use ir::program::{Inst, Program};
 use ir::{Builder, Verified};
 use packet::field::{self, Base, Field};
@@ -208,4 +208,73 @@ fn checksum_updates_are_compared_with_all_carries() {
     let twice = verified(Program { name: "region".into(), ..update([true, true]).into_program() });
     let proof = setup.prove(&linked, &twice, &Limits { packets: 0, ..Limits::default() });
     assert!(proof.differs.is_some());
+}
+
+/// Two bytes counted from two headers, which may be one byte.
+fn two_headers(outputs: usize, program: impl FnOnce(&mut Builder, [Field; 2])) -> Verified {
+    let mut f = Builder::new("region", outputs);
+    let short = f.drop_block("short");
+    f.need(Base::Data, 20, short);
+    f.need(Base::Net, 20, short);
+    program(&mut f, [Field::bytes(Base::Data, 3, 1), Field::bytes(Base::Net, 1, 1)]);
+    f.finish().expect("a program")
+}
+
+fn compared(elements: Verified, fused: &Verified) -> Proof {
+    let outputs = usize::from(elements.outputs);
+    let setup = Setup { programs: vec![elements], next: vec![vec![None; outputs]] };
+    let mut linked = setup.linked();
+    linked.outputs = (0..outputs).map(|port| (0, port)).collect();
+    setup.prove(&linked, fused, &Limits { packets: 0, ..Limits::default() })
+}
+
+/// Writes to two headers can be exchanged where they write the same, and only there: else the last one counts
+/// for packets whose headers overlap.
+#[test]
+fn the_order_of_writes_counts_where_headers_overlap() {
+    let writes = |order: [usize; 2], values: [u64; 2]| {
+        two_headers(1, |f, fields| {
+            order.into_iter().for_each(|at| f.store(fields[at], values[at]));
+            f.emit(0);
+        })
+    };
+    let proof = compared(writes([0, 1], [7, 9]), &writes([1, 0], [7, 9]));
+    let found = proof.differs.expect("a packet whose headers overlap");
+    let packet = &found.compiled.packet;
+    assert_eq!(packet.header(Base::Net), packet.data() + 2, "{packet:?}");
+    let proof = compared(writes([0, 1], [7, 7]), &writes([1, 0], [7, 7]));
+    assert!(proof.is_equal(), "{:?}", proof.comparison);
+    // What is written first and covered by all of the other is not seen.
+    let covered = two_headers(1, |f, [one, other]| {
+        f.store(one, 5);
+        f.store(other, 6);
+        f.store(one, 7);
+        f.store(other, 9);
+        f.emit(0);
+    });
+    let proof = compared(writes([0, 1], [7, 9]), &covered);
+    assert!(proof.is_equal(), "{:?}", proof.comparison);
+}
+
+/// A byte has one value, from whichever header it is counted.
+#[test]
+fn a_byte_is_the_same_from_each_header() {
+    let sorted = |distance: u64| {
+        two_headers(2, |f, [one, other]| {
+            let (met, apart) = f.branch(offset(Base::Net).equals(distance));
+            f.at(met);
+            let (unlike, alike) = f.branch(load(one).differs(load(other)));
+            f.at(unlike);
+            f.emit(1);
+            f.at(alike);
+            f.emit(0);
+            f.at(apart);
+            f.emit(0);
+        })
+    };
+    let through = two_headers(2, |f, _| f.emit(0));
+    let proof = compared(through.clone(), &sorted(2));
+    assert!(proof.is_equal(), "{:?}", proof.comparison);
+    let proof = compared(through, &sorted(3));
+    assert!(proof.differs.is_some(), "{:?}", proof.comparison);
 }
