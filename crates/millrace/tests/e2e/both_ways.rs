@@ -284,7 +284,7 @@ const ORDERS: [[usize; 3]; 20] = [
 
 /// NFs in a row between clients and the Internet, with hosts at each third interface. NF `at` has the network
 /// 10.254.`at`.0/24 towards the next one.
-fn field_chain(order: &[usize]) -> String {
+pub fn field_chain(order: &[usize]) -> String {
     let (mut row, mut links, mut nfs) = (String::new(), vec![], String::new());
     for (at, (name, has_third)) in (1..).zip(order.iter().map(|number| FIELD[*number])) {
         row += &format!("[0]nf{at}[1] <-> ");
