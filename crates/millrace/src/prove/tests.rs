@@ -21,6 +21,8 @@ const BALANCER: &str = "nat-firewall-balancer/chain.toml";
 const ROUTER: &str = "router/chain.toml";
 const NAPT: &str = "bench/napt.click";
 const FIREWALL: &str = "bench/firewall-10.click";
+/// Hosts that answer pings.
+const HOSTS: &str = "field/hosts.click";
 /// Two of them in a row.
 const ROUTERS: &str = "bench/router.click";
 /// Two of them in a row, which write a MAC header wherever it is.
@@ -181,7 +183,7 @@ fn a_lost_write_is_found() {
 #[test]
 fn a_wrong_order_is_found() {
     let is_write = |inst: &Inst| !inst.has_result() || matches!(inst, Inst::Load(_));
-    for example in [ROUTER, BALANCER, NAPT] {
+    for example in [ROUTER, BALANCER, NAPT, HOSTS] {
         let chain = Chain::of(example);
         for (region, of) in chain.0.regions[0].iter().enumerate() {
             let linked = &of.linked.program;

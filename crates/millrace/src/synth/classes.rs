@@ -12,7 +12,7 @@ use synth::classes::show::{Asked, Show};
 use synth::classes::{Class, Classes, Counts, Exit, Options};
 use synth::deadline::Deadline;
 use synth::optimize;
-use worker::fusion::{CompiledRegion, FlowCache, FusedRegion, Leads, RegionPart};
+use worker::fusion::{CompiledRegion, FastWork, FlowCache, FusedRegion, Leads, RegionPart};
 use worker::graph::Node;
 
 /// The longest time for the classes of a fused region: far more than the most classes take that are looked
@@ -214,8 +214,10 @@ impl Walked {
             let found = prove::templates(whole, classes, entries, &cells, &self.deadline);
             let found = found.map_err(|error| anyhow::anyhow!("a bug: {error}"))?;
             let is_worth = |one: &prove::ClassTemplate| {
-                let entry = entries.get(classes.classes[one.class].entry).copied();
-                let fast = entry.and_then(|entry| made.fast_work(entry));
+                let class = &classes.classes[one.class];
+                let entry = entries.get(class.entry).copied();
+                let takes = |fast: &&FastWork| matches!(class.exit, Exit::Emit(port) if fast.is_to(port));
+                let fast = entry.and_then(|entry| made.fast_work(entry)).filter(takes);
                 FlowCache::Auto.is_worth(&one.saved, fast)
             };
             all.extend(found.into_iter().filter(is_worth).map(|one| {

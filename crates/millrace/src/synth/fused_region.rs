@@ -230,8 +230,8 @@ pub fn describe(
     let met = walked.most_met().zip(walked.most_met_in(runs, region, nodes));
     let (before, after) = met.unwrap_or_else(|| (report.packet_before, Counts::at_most(runs)));
     let fast_path = made.fast.as_ref().and_then(|fast| {
-        let met = synth::fast_path::met(&made.program, fast, &region.linked.seldom);
-        met.into_iter().flatten().reduce(|most, one| most.max(&one))
+        let met = synth::fast_path::met(&made.program, fast, |_| 1, &region.linked.seldom);
+        met.into_iter().flatten().map(|met| met.counts).reduce(|most, one| most.max(&one))
     });
     let templates = walked.templates(&made)?;
     let flow_entry = (!templates.is_empty()).then(|| FlowWork {

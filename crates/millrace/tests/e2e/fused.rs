@@ -129,7 +129,8 @@ fn synth_says_what_becomes_of_a_chain() {
     }
     // The table that both ways share says where packets turn back.
     let shown = folder.millrace(&["synth", "router/chain.toml"]).sound().text();
-    let turned = "router/rt[1] -> router/DropBroadcasts@25, seldom from input 0: element by element from there";
+    let turned =
+        "router/rt[1] -> router/DropBroadcasts@25, seldom from input 0: element by element from there";
     assert!(shown.contains(turned), "{shown}");
     let json = folder.millrace(&["synth", CHAIN, "--json"]).sound().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");

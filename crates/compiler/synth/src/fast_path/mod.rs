@@ -25,21 +25,20 @@ mod copy;
 mod counts;
 mod frames;
 mod packet_state;
+mod prefix_lookup;
 mod segments;
 mod walk;
 
-pub use counts::met;
+pub use counts::{Met, met};
 
 use crate::optimize::{self, Known};
 use assemble::Ends;
 use ir::analysis::order::Order;
-use ir::program::Matching;
 use ir::{BlockId, Program, Term, Verified};
+use prefix_lookup::{LEAST_LOOKUPS, is_prefix_lookup};
 use std::collections::{BTreeMap, BTreeSet};
 use walk::Defined;
 
-/// Fewer lookups are not worth the tests in front of them.
-const LEAST_LOOKUPS: usize = 2;
 /// Longer paths have no fast path: the work is bounded.
 const MOST_INSTS: usize = 5_000;
 /// Copies for frames have at most this many instructions together, and at most twice those of the program.
@@ -48,15 +47,26 @@ const MOST_COPIED: usize = 20_000;
 /// The program with a fast path for each entry that has one; `None` where none has. `known` is what the
 /// program was optimised with. The result is for machine code that walks prefix tables itself.
 pub fn add(program: &Verified, known: &Known) -> Option<Verified> {
-    let direct = with_paths(program, &known.seldom);
+    let direct = with_paths(program, &known.seldom, true);
     // Where it is known that packets are frames, a fast path may have more of the lookups.
-    let of_frames = for_frames(program, known, direct.as_ref().map_or(&[], |direct| &direct.lookups));
-    let of_frames = of_frames.and_then(|program| with_paths(&program, &known.seldom));
+    let framed = for_frames(program, known, direct.as_ref().map_or(&[], |direct| &direct.lookups));
+    let of_frames = framed.as_ref().and_then(|program| with_paths(program, &known.seldom, true));
     let lookups = |with: &Option<WithPaths>| with.as_ref().map_or(0, |with| with.lookups.iter().sum());
-    let best = if lookups(&of_frames) > lookups(&direct) { of_frames } else { direct };
-    // What does not verify is as if there was no path; the optimiser's own results are always right.
+    let best = match lookups(&of_frames) > lookups(&direct) {
+        true => [of_frames, direct],
+        false => [direct, of_frames],
+    };
     let known = Known { is_walked: true, ..known.clone() };
-    optimize::optimize_with(&Verified::new(best?.program).ok()?, &known).ok().map(|(program, _)| program)
+    // What does not verify is as if there was no path; the optimiser's own results are always right. A copy behind a
+    // segment may know less of where headers are than what it is a copy of: then paths are only those to a port.
+    let finish = |with: WithPaths| {
+        optimize::optimize_with(&Verified::new(with.program).ok()?, &known).ok().map(|(program, _)| program)
+    };
+    let to_ports = || {
+        let of_frames = framed.as_ref().and_then(|program| with_paths(program, &known.seldom, false));
+        [of_frames, with_paths(program, &known.seldom, false)].into_iter().flatten().find_map(finish)
+    };
+    best.into_iter().flatten().find_map(finish).or_else(to_ports)
 }
 
 /// A program with fast paths.
@@ -66,7 +76,8 @@ struct WithPaths {
     lookups: Vec<usize>,
 }
 
-fn with_paths(program: &Verified, seldom: &BTreeSet<u16>) -> Option<WithPaths> {
+/// The program with fast paths, if it can have some; without `has_segments`, only with those that end at a port.
+fn with_paths(program: &Verified, seldom: &BTreeSet<u16>, has_segments: bool) -> Option<WithPaths> {
     let mut now: Program = Program::clone(program);
     let order = Order::of(program);
     let ahead = ahead(program, &order, seldom);
@@ -88,6 +99,7 @@ fn with_paths(program: &Verified, seldom: &BTreeSet<u16>) -> Option<WithPaths> {
             }
             let ends = match segment.end {
                 None => Ends::AtPort,
+                Some(_) if !has_segments => continue,
                 Some(end) => {
                     let end = heads.get(&end).copied().unwrap_or(end);
                     let Some(rest) = left.checked_sub(copy::size(&now, end)) else { continue };
@@ -140,15 +152,6 @@ struct Ahead {
 impl Ahead {
     fn is_better_than(&self, other: &Ahead) -> bool {
         (self.lookups, other.insts) > (other.lookups, self.insts)
-    }
-}
-
-fn is_prefix_lookup(program: &Program, term: &Term) -> bool {
-    match term {
-        Term::Lookup { table, args: None, .. } => {
-            program.tables.get(usize::from(*table)).is_some_and(|decl| decl.matching == Matching::Prefixes4)
-        }
-        _ => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which segments of a path are copied.
 
-use super::is_prefix_lookup;
 use super::packet_state::PacketState;
+use super::prefix_lookup::is_prefix_lookup;
 use super::walk::{Defined, Walk};
 use ir::analysis::order::Order;
 use ir::{BlockId, Inst, Program, Term};

@@ -1,12 +1,12 @@
 //! The walk along a path: its computations, tests, lookups, and the packet's state at its end.
 
-use super::LEAST_LOOKUPS;
 use super::packet_state::{HeaderPosition, PacketState, Written, near};
+use super::prefix_lookup::LEAST_LOOKUPS;
 use ir::analysis::interval::{Interval, ones, yields};
 use ir::program::Matching;
 use ir::{BinOp, BlockId, Inst, Program, Term, Value};
 use packet::field::{Base, Field};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A value of the copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -426,11 +426,16 @@ impl<'a> Walk<'a> {
 
     /// Whether a value is computed from a record.
     fn hangs_on_record(&self, value: Value) -> bool {
-        match self.definition(value) {
-            Some(Definition::Record(_)) => true,
-            Some(Definition::Inst(inst)) => inst.operands().into_iter().any(|of| self.hangs_on_record(of)),
-            None => false,
+        let (mut seen, mut open) = (FxHashSet::default(), vec![value]);
+        while let Some(value) = open.pop() {
+            match self.definition(value) {
+                _ if !seen.insert(value) => {}
+                Some(Definition::Record(_)) => return true,
+                Some(Definition::Inst(inst)) => open.extend(inst.operands()),
+                None => {}
+            }
         }
+        false
     }
 
     /// Follows a block's end to the path's next block.

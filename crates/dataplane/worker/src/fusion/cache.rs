@@ -15,7 +15,7 @@ use super::entries::{GRAIN_NS, Generation, MergeInto};
 use super::fast_work::FastWork;
 use super::first_packet::FirstPacket;
 use codegen::{CodegenError, Engine, SlotBuffer};
-use ir::eval::{Buffer, EvalState};
+use ir::eval::{Buffer, EvalState, Exit};
 use ir::{HeldRecord, Merge, Table, Tables, Term, Verified};
 use serde::{Deserialize, Serialize};
 use shm::Packet;
@@ -466,7 +466,8 @@ impl Cache {
         state: &mut EvalState<'_>,
     ) {
         let Recording { template, numbers, lines, saved } = recorded;
-        let fast = self.fast.get(input).and_then(Option::as_ref).filter(|_| self.has_unions);
+        let takes = |fast: &&FastWork| matches!(template.exit, Exit::Emit(port) if fast.is_to(port));
+        let fast = self.fast.get(input).and_then(Option::as_ref).filter(takes).filter(|_| self.has_unions);
         if !self.how.is_worth(&saved, fast) {
             return;
         }

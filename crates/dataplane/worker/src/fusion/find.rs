@@ -10,45 +10,13 @@
 //! parts of their own. An input that packets of both ways share, as that of a routing table, is a part for
 //! each wire that leads there ([`super::usual_wires`]).
 
-use super::turns::Turns;
-use super::usual_wires::{NodeInput, UsualWires};
+use super::layout::{Leads, RegionLayout, RegionPart};
+use super::turns::{NodeInput, Turns};
+use super::usual_wires::UsualWires;
 use crate::graph::Node;
 use chain::FusedElements;
 use element::StateScope;
 use std::collections::BTreeSet;
-
-/// Where a part's output leads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Leads {
-    /// To another part of the region.
-    Inside(usize),
-    /// Out of the region, or nowhere.
-    Outside,
-    /// To an element of the region, but few packets of this input take it: they leave the region.
-    Seldom,
-    /// Back to a part that is before it: packets leave the region and enter it again.
-    Loop,
-}
-
-/// A part of a fused region.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RegionPart {
-    /// The element.
-    pub node: usize,
-    /// Its input.
-    pub input: usize,
-    /// Where each of its outputs leads.
-    pub leads: Vec<Leads>,
-}
-
-/// A fused region: its parts in the order of their elements and inputs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RegionLayout {
-    /// The parts.
-    pub parts: Vec<RegionPart>,
-    /// The parts at which packets enter, in order.
-    pub entries: Vec<usize>,
-}
 
 /// The fused regions among the wanted elements.
 pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> Vec<RegionLayout> {
@@ -90,9 +58,13 @@ fn can_be_part(node: &Node, workers: usize) -> bool {
     has_inputs && is_pushed && (workers < 2 || node.class.state != StateScope::OneWorker)
 }
 
-/// Whether a node can send packets at all.
+/// Elements without a program that answer few packets of many, or report on them.
+const ANSWERING: [&str; 5] = ["ARPResponder", "ICMP6Error", "ICMPError", "ICMPRewriter", "IP6NDAdvertiser"];
+
+/// Whether more than a few packets may come from a node. Where only few come, no packets enter: they run element by
+/// element.
 fn can_send(node: &Node) -> bool {
-    node.class.name != "Idle"
+    node.class.name != "Idle" && !ANSWERING.contains(&node.class.name)
 }
 
 /// The parts of a region that has these elements: the inputs that packets reach from outside by usual
@@ -106,7 +78,7 @@ fn layout(
     let feeds = inside.iter().flat_map(|to| before[*to].iter().map(|(from, input)| (*from, (*to, *input))));
     let feeds: Vec<(usize, NodeInput)> = feeds.filter(|(from, _)| is_source(*from)).collect();
     let fed: BTreeSet<NodeInput> = feeds.iter().map(|(_, to)| *to).collect();
-    // Most packets enter where they begin, and few behind elements that answer, say.
+    // Most packets enter where they begin.
     let begin = feeds.iter().filter(|(from, _)| nodes[*from].inputs.is_empty());
     let sources: BTreeSet<NodeInput> = begin.map(|(_, to)| *to).collect();
     let mut graph = UsualWires::of(nodes, inside, turns, &fed);

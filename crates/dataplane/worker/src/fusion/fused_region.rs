@@ -4,7 +4,7 @@
 use super::cache::{Cache, CacheCounts, FlowCache};
 use super::compiled::{CompiledRegion, Config, config_cells, holds};
 use super::cpu::{aside, compiled};
-use super::find::{Leads, RegionLayout};
+use super::layout::{Leads, RegionLayout};
 use super::part_tables::PartTables;
 use super::region_source::{NotFused, RegionSource, RegionSources};
 use super::unions::Unions;
@@ -315,7 +315,7 @@ impl FusedRegion {
         let (parts, tables) = (&self.parts, &self.linked.tables);
         self.unions.update(rows, &mut PartTables { nodes, parts, tables, unions: None });
         if let Some(cache) = &mut self.cache {
-            cache.has_unions = self.unions.are_possible();
+            cache.has_unions = self.unions.are_there();
         }
     }
 

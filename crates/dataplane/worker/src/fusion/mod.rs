@@ -9,7 +9,7 @@
 //!
 //! - [`FusedRegion`]: a fused region of one worker, and the programs from which it is linked
 //!   (`region_source`)
-//! - [`find()`]: the fused regions in a graph; `usual_wires`: where packets usually go in one,
+//! - [`RegionLayout`]: the parts of a region; [`find()`]: the fused regions in a graph; `usual_wires`: where packets usually go in one,
 //!   and `turns`: where they would turn back
 //! - [`TooLarge`]: a region that is too large to be compiled, and what made it so
 //! - [`CompiledRegion`]: the program that runs; `cpu`: the threads that compile it
@@ -28,6 +28,7 @@ mod fast_work;
 mod find;
 mod first_packet;
 mod fused_region;
+mod layout;
 mod limits;
 mod part_tables;
 mod region_source;
@@ -40,8 +41,9 @@ pub(crate) use cache::Cache;
 pub use cache::{CacheCounts, FlowCache};
 pub use compiled::CompiledRegion;
 pub use fast_work::FastWork;
-pub use find::{Leads, RegionLayout, RegionPart, find};
+pub use find::find;
 pub use fused_region::{FusedRegion, How};
+pub use layout::{Leads, RegionLayout, RegionPart};
 pub use limits::{Measured, TooLarge};
 pub(crate) use part_tables::PartTables;
 pub use region_source::NotFused;

@@ -66,9 +66,12 @@ impl Unions {
         self.rows.iter().filter(is_current).count()
     }
 
-    /// Whether all rows have unions, or may get them.
-    pub fn are_possible(&self) -> bool {
-        self.rows.iter().all(|row| row.failed.is_empty() || row.failed != row.seen)
+    /// Whether all rows have a union, or one that is being made.
+    pub fn are_there(&self) -> bool {
+        let is_there = |row: &Row| {
+            row.next.is_some() || row.union.as_ref().is_some_and(|(versions, _)| *versions == row.seen)
+        };
+        !self.rows.is_empty() && self.rows.iter().all(is_there)
     }
 
     /// A row's union, if the tables' numbers of changes are those of when it was made.

@@ -6,25 +6,22 @@
 //! between: the [`Turns`]. A packet that leaves by an output behind which packets come back by the same wire turns
 //! back. Few do, and they leave the region.
 
-use super::find::{Leads, RegionPart};
-use super::turns::{Place, Turns, Wire};
-use crate::graph::{End, Lowered, Node};
+use super::layout::{Leads, RegionPart};
+use super::turns::{ArrivalPlace, NodeInput, Turns, Wire, usual_outputs};
+use crate::graph::{End, Node};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// An input of an element: its node and number.
-pub(super) type NodeInput = (usize, usize);
 
 /// Where packets at an input usually go, for each output of its element.
 pub(super) struct UsualWires<'a> {
     nodes: &'a [Node],
     inside: &'a BTreeSet<usize>,
-    next: BTreeMap<Place, Vec<Option<Place>>>,
+    next: BTreeMap<ArrivalPlace, Vec<Option<ArrivalPlace>>>,
     turns: &'a Turns,
 }
 
 /// What packets from some entries reach, as a graph of numbers.
 struct Reached {
-    places: Vec<Place>,
+    places: Vec<ArrivalPlace>,
     /// For each place, where its outputs lead.
     next: Vec<Vec<Option<usize>>>,
     entries: Vec<usize>,
@@ -39,12 +36,12 @@ impl<'a> UsualWires<'a> {
         fed: &BTreeSet<NodeInput>,
     ) -> UsualWires<'a> {
         let mut wires = UsualWires { nodes, inside, turns, next: BTreeMap::new() };
-        fed.iter().for_each(|to| wires.add(Place::entered(*to)));
+        fed.iter().for_each(|to| wires.add(ArrivalPlace::entered(*to)));
         wires
     }
 
     /// Adds an input and all that packets reach from there.
-    fn add(&mut self, place: Place) {
+    fn add(&mut self, place: ArrivalPlace) {
         let mut open = vec![place];
         while let Some(place) = open.pop() {
             if !self.next.contains_key(&place) {
@@ -55,13 +52,13 @@ impl<'a> UsualWires<'a> {
         }
     }
 
-    fn next_of(&self, place: Place) -> Vec<Option<Place>> {
+    fn next_of(&self, place: ArrivalPlace) -> Vec<Option<ArrivalPlace>> {
         let (at, input) = place.to;
         let node = &self.nodes[at];
         let next = |(port, (end, usual)): (usize, (&Option<End>, bool))| {
             let end = end.filter(|end| usual && self.inside.contains(&end.node))?;
             let wire = Wire { from: place.to, port };
-            (!self.turns.turn_back(place, port)).then(|| self.turns.behind(place, wire, (end.node, end.port)))
+            (!self.turns.are_few(place, port)).then(|| self.turns.behind(place, wire, (end.node, end.port)))
         };
         node.outputs.iter().zip(usual_outputs(node, input)).enumerate().map(next).collect()
     }
@@ -69,17 +66,17 @@ impl<'a> UsualWires<'a> {
     /// The places that packets from these inputs reach, with them.
     fn reached<'e>(&self, entries: impl Iterator<Item = &'e NodeInput> + Clone) -> Reached {
         let mut reached = BTreeSet::new();
-        let mut open: Vec<Place> = entries.clone().map(|to| Place::entered(*to)).collect();
+        let mut open: Vec<ArrivalPlace> = entries.clone().map(|to| ArrivalPlace::entered(*to)).collect();
         while let Some(place) = open.pop() {
             if reached.insert(place) {
                 open.extend(self.next[&place].iter().flatten());
             }
         }
-        let places: Vec<Place> = reached.into_iter().collect();
-        let number = |place: Place| places.binary_search(&place).unwrap_or(0);
-        let numbers = |place: &Place| self.next[place].iter().map(|next| next.map(number)).collect();
+        let places: Vec<ArrivalPlace> = reached.into_iter().collect();
+        let number = |place: ArrivalPlace| places.binary_search(&place).unwrap_or(0);
+        let numbers = |place: &ArrivalPlace| self.next[place].iter().map(|next| next.map(number)).collect();
         let next = places.iter().map(numbers).collect();
-        let entries = entries.map(|to| number(Place::entered(*to))).collect();
+        let entries = entries.map(|to| number(ArrivalPlace::entered(*to))).collect();
         Reached { places, next, entries }
     }
 
@@ -95,7 +92,7 @@ impl<'a> UsualWires<'a> {
             if later.contains(from) {
                 continue;
             }
-            let mut open = vec![Place::entered(*from)];
+            let mut open = vec![ArrivalPlace::entered(*from)];
             while let Some(place) = open.pop() {
                 if seen.insert(place) {
                     let ahead = self.next[&place].iter().flatten();
@@ -116,20 +113,26 @@ impl<'a> UsualWires<'a> {
         parts: &mut Vec<RegionPart>,
     ) -> (Vec<usize>, BTreeSet<NodeInput>) {
         // Nobody may have entered by the wire that closes a loop.
-        entries.iter().for_each(|to| self.add(Place::entered(*to)));
+        entries.iter().for_each(|to| self.add(ArrivalPlace::entered(*to)));
         let reached = self.reached(entries.iter());
         let first = parts.len();
-        let (mut cut, mut loops) = (BTreeSet::new(), BTreeSet::new());
+        let (mut cut, mut loops) = (BTreeMap::new(), BTreeSet::new());
         chain::closing_edges(&reached.next, reached.entries.iter().copied(), |path, port, to| {
-            cut.extend(path.last().map(|(from, _)| (*from, port)));
-            loops.insert(reached.places[to].to);
+            let start = path.iter().position(|(at, _)| *at == to).unwrap_or(0);
+            // Packets that come to an input of both ways once more, by the same wire, have turned back somewhere.
+            let turned = path[start..].iter().any(|(at, _)| reached.places[*at].is_by_wire());
+            let leads = if turned { Leads::Seldom } else { Leads::Loop };
+            cut.extend(path.last().map(|(from, _)| ((*from, port), leads)));
+            if !turned {
+                loops.insert(reached.places[to].to);
+            }
         });
         for (at, place) in reached.places.iter().enumerate() {
             let (node, input) = place.to;
-            let leads = |(port, to): (usize, &Option<usize>)| match to {
-                Some(_) if cut.contains(&(at, port)) => Leads::Loop,
-                Some(to) => Leads::Inside(first + to),
-                None => match self.nodes[node].outputs[port] {
+            let leads = |(port, to): (usize, &Option<usize>)| match (cut.get(&(at, port)), to) {
+                (Some(leads), _) => *leads,
+                (None, Some(to)) => Leads::Inside(first + to),
+                (None, None) => match self.nodes[node].outputs[port] {
                     Some(end) if self.inside.contains(&end.node) => Leads::Seldom,
                     _ => Leads::Outside,
                 },
@@ -139,22 +142,4 @@ impl<'a> UsualWires<'a> {
         }
         (reached.entries.iter().map(|entry| first + entry).collect(), loops)
     }
-}
-
-/// For each output of a node, whether packets of an input usually leave by it: its program can send them
-/// there, and the element does not call it unusual.
-pub(super) fn usual_outputs(node: &Node, input: usize) -> Vec<bool> {
-    let mut all = vec![true; node.outputs.len()];
-    // An element with one input may be exchanged for one whose program uses other outputs.
-    if let Some(Lowered { program, .. }) = &node.lowered
-        && program.entries.len() > 1
-    {
-        let outputs = program.outputs_of(input);
-        all.iter_mut().enumerate().for_each(|(port, usual)| *usual = outputs.contains(&port));
-    }
-    let named = node.element.as_ref().and_then(|element| element.usual_outputs(input));
-    if let Some(named) = named {
-        all.iter_mut().enumerate().for_each(|(port, usual)| *usual &= named.contains(&port));
-    }
-    all
 }
