@@ -114,8 +114,7 @@ unsafe impl Sync for Code {}
 pub fn functions_size(program: &Program, fast: Option<&Verified>) -> usize {
     let size = |program: &Program, walked: bool| -> usize {
         let regions = plan(program, walked).regions;
-        let blocks = regions.iter().flat_map(|region| &region.blocks);
-        blocks.map(|block| program.block(*block).insts.len() + 1).sum()
+        program.instructions(regions.iter().flat_map(|region| region.blocks.iter().copied()))
     };
     let walked = lookup_region::has_walkable_tables(program).then(|| size(program, true));
     size(program, false) + walked.unwrap_or(0) + fast.map_or(0, |fast| size(fast, true))

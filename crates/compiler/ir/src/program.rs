@@ -518,6 +518,11 @@ impl Program {
         outputs
     }
 
+    /// The number of instructions of some blocks, each with its end.
+    pub fn instructions(&self, blocks: impl IntoIterator<Item = BlockId>) -> usize {
+        blocks.into_iter().map(|block| self.block(block).insts.len() + 1).sum()
+    }
+
     /// Blocks in an order where each precedes its successors, without the blocks that no entry reaches. In a
     /// program with a cycle the order is arbitrary.
     pub fn topological_order(&self) -> Vec<BlockId> {

@@ -37,7 +37,7 @@ pub struct Linked {
     pub program: Verified,
     /// For each output port of the program, the part and its port.
     pub outputs: Vec<(usize, usize)>,
-    /// The output ports that few packets take: none are linked, who knows of some adds them.
+    /// The output ports that few packets take; the linker knows of none, and its caller adds them.
     pub seldom: BTreeSet<u16>,
     /// For each drop reason, the part and its reason.
     pub reasons: Vec<(usize, usize)>,

@@ -247,7 +247,7 @@ pub fn describe(
         slow_paths: distinct(linked.program.slow.iter().cloned()),
         tables: tables.collect(),
         blocks: linked.program.blocks.len(),
-        instructions: linked.program.blocks.iter().map(|block| block.insts.len() + 1).sum(),
+        instructions: linked.program.instructions(linked.program.topological_order()),
         counted_wires: linked.flow.counted.len(),
         program: BeforeAfter { before: report.before.into(), after: report.after.into() },
         packet: BeforeAfter { before: before.into(), after: after.into() },

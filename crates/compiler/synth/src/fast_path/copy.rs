@@ -6,11 +6,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// What stands in the place of values, by their names.
 pub(super) type InPlaceOf = FxHashMap<Value, Value>;
 
-/// The number of instructions, with the ends of blocks, of a copy.
-pub(super) fn size(program: &Program, start: BlockId) -> usize {
-    program.order_from(&[start]).iter().map(|id| program.block(*id).insts.len() + 1).sum()
-}
-
 /// Appends a copy of a block and of all that follows it; `known` stands in the place of values that are defined
 /// before, and of the block's arguments. Returns the copy of the block.
 pub(super) fn copy_from(program: &mut Program, start: BlockId, known: InPlaceOf) -> BlockId {

@@ -4,7 +4,7 @@
 //! program knows: its sum is then computed again, and what was read of it is read again. In the copy that
 //! [`split`] makes, it is known where the MAC header is.
 
-use super::copy::{self, InPlaceOf, copy_from};
+use super::copy::{InPlaceOf, copy_from};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 
@@ -13,7 +13,7 @@ use packet::field::Base;
 /// would be larger.
 pub(super) fn split(program: &mut Program, entry: usize, left: &mut usize) -> Option<()> {
     let start = program.entries[entry];
-    *left = left.checked_sub(copy::size(program, start))?;
+    *left = left.checked_sub(program.instructions(program.order_from(&[start])))?;
     let copied = copy_from(program, start, InPlaceOf::default());
     let next = program.value_count() as u32;
     let value = |at: u32| Value(next + at);

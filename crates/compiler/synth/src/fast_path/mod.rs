@@ -102,7 +102,9 @@ fn with_paths(program: &Verified, seldom: &BTreeSet<u16>, has_segments: bool) ->
                 Some(_) if !has_segments => continue,
                 Some(end) => {
                     let end = heads.get(&end).copied().unwrap_or(end);
-                    let Some(rest) = left.checked_sub(copy::size(&now, end)) else { continue };
+                    let Some(rest) = left.checked_sub(now.instructions(now.order_from(&[end]))) else {
+                        continue;
+                    };
                     left = rest;
                     Ends::Before(end)
                 }
@@ -117,8 +119,7 @@ fn with_paths(program: &Verified, seldom: &BTreeSet<u16>, has_segments: bool) ->
 
 /// How many instructions may be copied.
 fn most_copied(program: &Program) -> usize {
-    let insts: usize = program.blocks.iter().map(|block| block.insts.len() + 1).sum();
-    MOST_COPIED.min(2 * insts)
+    MOST_COPIED.min(2 * program.instructions(program.topological_order()))
 }
 
 /// The program with a copy for frames of each entry that is worth a fast path, and has none with all lookups of

@@ -46,8 +46,7 @@ impl RegionSource {
     /// The instructions that packets of its input reach.
     fn instructions(&self) -> usize {
         let entry = self.program.entries.get(self.input).copied();
-        let reached = self.program.order_from(entry.as_slice());
-        reached.iter().map(|id| self.program.block(*id).insts.len() + 1).sum()
+        self.program.instructions(self.program.order_from(entry.as_slice()))
     }
 }
 

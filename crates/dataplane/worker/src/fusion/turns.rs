@@ -78,10 +78,11 @@ impl Turns {
                 return Turns::default();
             }
             let place = graph.inputs[*chooser];
-            let (all_turn, some_turn) = search.turns_of_nf(*chooser);
-            let seldom = search.to_itself_at(*chooser).into_iter().chain(all_turn);
+            let joined: BTreeSet<Numbered> = search.joined(*chooser, false).into_iter().flatten().collect();
+            let (all_turn, some_turn) = search.turns_of_nf(*chooser, &joined);
+            let seldom = search.to_itself_at(*chooser, &joined).into_iter().chain(all_turn);
             turns.seldom.extend(seldom.map(|output| (place, output)));
-            for ((from, port), output) in search.turns_at(*chooser).into_iter().chain(some_turn) {
+            for ((from, port), output) in search.turns_at(*chooser, joined).into_iter().chain(some_turn) {
                 let wire = Wire { from: graph.inputs[from], port };
                 turns.wires.insert(wire);
                 turns.places.insert(place);
@@ -246,12 +247,13 @@ impl Search<'_> {
 
     /// The outputs of an element that chooses behind which its NF answers pings to itself: the answers come back to
     /// where ways join before it, and nothing else gets out.
-    fn to_itself_at(&self, chooser: usize) -> Vec<usize> {
-        let Some(joined) = self.joined(chooser, false) else { return vec![] };
-        let wires: BTreeSet<Numbered> = joined.into_iter().collect();
+    fn to_itself_at(&self, chooser: usize, joined: &BTreeSet<Numbered>) -> Vec<usize> {
+        if joined.is_empty() {
+            return vec![];
+        }
         let node = |at: usize| &self.nodes[self.graph.inputs[at].0];
         let answers = |(output, to): (usize, &Option<usize>)| {
-            let behind = self.behind((*to)?, &wires);
+            let behind = self.behind((*to)?, joined);
             let answers = behind.inputs.iter().any(|at| node(*at).class.name == "ICMPPingResponder");
             let is_inside = behind.inputs.iter().all(|at| node(*at).nf == node(chooser).nf);
             (answers && is_inside && !behind.gets_out && !behind.come_back.is_empty()).then_some(output)
@@ -261,18 +263,21 @@ impl Search<'_> {
 
     /// The turns at an element that chooses, by the neighbours of its NF: the outputs behind which all packets leave to
     /// the NF that they came from, and those behind which the packets of a wire do.
-    fn turns_of_nf(&self, chooser: usize) -> (Vec<usize>, Vec<(Numbered, usize)>) {
+    fn turns_of_nf(
+        &self,
+        chooser: usize,
+        joined: &BTreeSet<Numbered>,
+    ) -> (Vec<usize>, Vec<(Numbered, usize)>) {
         let nf = self.nodes[self.graph.inputs[chooser].0].nf;
         if self.neighbours.get(&nf).is_none_or(|all| all.len() < 2) {
             return (vec![], vec![]);
         }
-        let wires: BTreeSet<Numbered> = self.joined(chooser, false).into_iter().flatten().collect();
         let from: Vec<(Numbered, Option<Neighbour>)> =
-            wires.iter().map(|wire| (*wire, self.only_from(wire.0, nf))).collect();
+            joined.iter().map(|wire| (*wire, self.only_from(wire.0, nf))).collect();
         let of_all = self.only_from(chooser, nf);
         let (mut all, mut some) = (vec![], vec![]);
         for (output, to) in self.graph.next[chooser].iter().enumerate() {
-            let Some(left) = to.and_then(|to| self.only_to(to, &wires, nf)) else { continue };
+            let Some(left) = to.and_then(|to| self.only_to(to, joined, nf)) else { continue };
             if of_all == Some(left) {
                 all.push(output);
             }
@@ -323,10 +328,11 @@ impl Search<'_> {
     }
 
     /// The turns of packets at an element that chooses: by which wire they came, and the output. Wires that do not say
-    /// where packets came from are replaced by those that join before them, once each.
-    fn turns_at(&self, chooser: usize) -> Vec<(Numbered, usize)> {
-        let Some(joined) = self.joined(chooser, false) else { return vec![] };
-        let mut wires: BTreeSet<Numbered> = joined.into_iter().collect();
+    /// where packets came from are replaced by those that join before them, once each; `wires` are the nearest that join.
+    fn turns_at(&self, chooser: usize, mut wires: BTreeSet<Numbered>) -> Vec<(Numbered, usize)> {
+        if wires.is_empty() {
+            return vec![];
+        }
         let mut fixed: BTreeSet<Numbered> = BTreeSet::new();
         loop {
             let mut back: BTreeMap<Numbered, Vec<usize>> = BTreeMap::new();

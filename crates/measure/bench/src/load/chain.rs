@@ -258,9 +258,10 @@ mod tests {
         assert_eq!((observed.intended, observed.arrived, observed.missed), (2_000, 2_000, 0));
         // A stamp keeps checksums valid: no frame was dropped.
         assert_eq!((seen.frames, seen.duplicates, seen.reordered, seen.strangers), (2_000, 0, 0, 0));
-        // A packet's timestamp is that of the turn which fetched it. The machine may be busy: that adds to the
-        // least only when it never lets go.
-        assert!(seen.latency.min() >= 19_000_000, "{}", seen.latency.min());
+        // A packet's timestamp is that of the turn which fetched it. The machine may be busy: a turn that waits for
+        // its core before it fetches takes a little from a few frames, and nothing adds to all of them.
+        let few = seen.latency.value_at_quantile(0.25);
+        assert!(few >= 19_000_000, "{few}");
         assert!(seen.latency.min() < 60_000_000, "{}", seen.latency.min());
     }
 
