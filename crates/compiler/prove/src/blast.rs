@@ -64,6 +64,8 @@ pub struct Blaster<'p> {
     pub asked: Vec<Asked>,
     numbers: HashMap<Id, usize>,
     summed: Vec<Summed>,
+    /// Whether the results of lookups, and sums, are free of each other: [`Blaster::free`].
+    free: bool,
     /// Whether sums over headers are computed by gates, for packets that have to be real.
     exact: bool,
 }
@@ -80,6 +82,7 @@ impl<'p> Blaster<'p> {
             asked: vec![],
             numbers: HashMap::new(),
             summed: vec![],
+            free: false,
             exact: false,
         }
     }
@@ -87,6 +90,12 @@ impl<'p> Blaster<'p> {
     /// The same, with sums over headers computed: more gates, and a solution is a real packet.
     pub fn exact(pool: &'p Pool, deadline: &Deadline) -> Blaster<'p> {
         Blaster { exact: true, ..Blaster::new(pool, deadline) }
+    }
+
+    /// The same, with results of lookups and sums that are free of each other even where their keys or bytes are equal:
+    /// far fewer clauses, and what is impossible then is impossible.
+    pub fn free(pool: &'p Pool, deadline: &Deadline) -> Blaster<'p> {
+        Blaster { free: true, ..Blaster::new(pool, deadline) }
     }
 
     /// The field that a bit of a packet is in.
@@ -207,8 +216,8 @@ impl<'p> Blaster<'p> {
                 .collect(),
             // Bytes after a header: 0 if it is not set or after the end.
             Atom::Reach(base) => {
-                let (room, head) = (self.free(Atom::Room, 12), self.free(Atom::Head, 12));
-                let at = self.free(Atom::Place(base), 16);
+                let (room, head) = (self.part(Atom::Room, 12), self.part(Atom::Head, 12));
+                let at = self.part(Atom::Place(base), 16);
                 let end = self.gates.add(&room, &head);
                 let behind = self.gates.sub(&end, &at);
                 let (there, none) = (self.gates.at_most(&at, &end), self.gates.number(0xffff));
@@ -216,23 +225,23 @@ impl<'p> Blaster<'p> {
                 let there = self.gates.and(there, !unset);
                 self.gates.select(there, &behind, &[])
             }
-            Atom::Room | Atom::Head => self.free(atom, 12),
-            Atom::Place(_) | Atom::Origin => self.free(atom, 16),
-            Atom::Rest | Atom::FlowHash => self.free(atom, 32),
-            Atom::PacketType => self.free(atom, 8),
-            Atom::Cell(_) | Atom::Now | Atom::Timestamp => self.free(atom, 64),
+            Atom::Room | Atom::Head => self.part(atom, 12),
+            Atom::Place(_) | Atom::Origin => self.part(atom, 16),
+            Atom::Rest | Atom::FlowHash => self.part(atom, 32),
+            Atom::PacketType => self.part(atom, 8),
+            Atom::Cell(_) | Atom::Now | Atom::Timestamp => self.part(atom, 64),
         }
     }
 
     /// Whether the packet is of one segment, and whether it has the headroom that ports give.
     pub fn as_delivered(&mut self) -> [Bit; 2] {
-        let (rest, room) = (self.free(Atom::Rest, 32), self.free(Atom::Room, 12));
+        let (rest, room) = (self.part(Atom::Rest, 32), self.part(Atom::Room, 12));
         let usual = self.gates.number(HEADROOM as u64);
         [self.gates.is_zero(&rest), self.gates.equal(&room, &usual)]
     }
 
     /// Bits of an atom, the same for each node of it.
-    pub fn free(&mut self, atom: Atom, width: usize) -> Word {
+    pub fn part(&mut self, atom: Atom, width: usize) -> Word {
         // Atoms are unique in the pool; those that only a relation needs get their bits here.
         let key = (Root::Anno, free_key(atom));
         if self.bits.contains_key(&key) {
@@ -244,7 +253,7 @@ impl<'p> Blaster<'p> {
         }
         if matches!(atom, Atom::Room | Atom::Head) {
             // Packets fit their slots.
-            let (room, head) = (self.free(Atom::Room, 12), self.free(Atom::Head, 12));
+            let (room, head) = (self.part(Atom::Room, 12), self.part(Atom::Head, 12));
             let end = self.gates.add(&room, &head);
             let slot = self.gates.number(BUF_BYTES as u64);
             let fits = self.gates.at_most(&end, &slot);
@@ -280,7 +289,7 @@ impl<'p> Blaster<'p> {
         let runs = self.runs(pool.writes(log));
         let sum = self.gates.fresh_word(16);
         let others: Vec<Summed> =
-            self.summed.iter().filter(|other| other.transport == transport).cloned().collect();
+            self.summed.iter().filter(|other| !self.free && other.transport == transport).cloned().collect();
         for other in others {
             if self.gates.is_over() {
                 break;
@@ -428,6 +437,38 @@ impl<'p> Blaster<'p> {
         all
     }
 
+    /// Allows only packets that do not pass a filter, from now on: one clause, and one for each alternative.
+    pub fn exclude<'f>(&mut self, filter: &'f Filter, alternatives: &mut HashMap<&'f [Vec<Factor>], Bit>) {
+        let clause = self.not_all(&filter.0, alternatives);
+        self.gates.clause(&clause);
+    }
+
+    /// Bits of which one is 1 if not all conditions hold.
+    fn not_all<'f>(
+        &mut self,
+        factors: &'f [Factor],
+        known: &mut HashMap<&'f [Vec<Factor>], Bit>,
+    ) -> Vec<Bit> {
+        let mut not = |factor: &'f Factor| match factor {
+            Factor::Is(id, set) => !self.is_in(*id, set),
+            Factor::Any(lists) => match known.get(lists.as_slice()) {
+                Some(any) => !*any,
+                None => {
+                    // It is 1 if one of the alternatives holds, and may be if none does.
+                    let any = self.gates.fresh();
+                    for list in lists {
+                        let mut clause = self.not_all(list, known);
+                        clause.push(any);
+                        self.gates.clause(&clause);
+                    }
+                    known.insert(lists, any);
+                    !any
+                }
+            },
+        };
+        factors.iter().map(&mut not).collect()
+    }
+
     /// The lookup of an expression. Lookups with the same bits are one.
     pub fn ask(&mut self, id: Id) -> usize {
         if let Some(&known) = self.numbers.get(&id) {
@@ -448,7 +489,8 @@ impl<'p> Blaster<'p> {
             return twin;
         }
         let (found, record) = (self.gates.fresh(), self.gates.fresh_word(RECORD_BITS));
-        let others: Vec<usize> = (0..self.asked.len()).filter(|at| same(&self.asked[*at])).collect();
+        let others: Vec<usize> =
+            (0..self.asked.len()).filter(|at| !self.free && same(&self.asked[*at])).collect();
         for other in others {
             if self.gates.is_over() {
                 break;
@@ -488,7 +530,7 @@ impl<'p> Blaster<'p> {
         let others: Vec<(Word, Word)> = self
             .asked
             .iter()
-            .filter(|other| other.table == table)
+            .filter(|other| !self.free && other.table == table)
             .filter_map(|other| Some((other.record.clone(), other.bytes.get(&offset)?.clone())))
             .collect();
         for (other, other_byte) in others {

@@ -6,9 +6,11 @@
 //! way; what is left is the solver's.
 
 use ir::analysis::interval::IntervalSet;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
-use synth::classes::expr::Id;
-use synth::classes::filter::{Factor, Filter};
+use synth::classes::expr::{Id, Pool};
+use synth::classes::facts::Facts;
+use synth::classes::filter::{self, Factor, Filter};
 
 /// The numbers that expressions have for every packet that passes a filter. More packets may have them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,47 +19,73 @@ pub struct Bounds(BTreeMap<Id, IntervalSet>);
 impl Bounds {
     /// Those of a filter.
     pub fn of(filter: &Filter) -> Bounds {
-        Bounds(required(&filter.0))
+        Bounds(filter.required())
     }
 }
 
-fn required(factors: &[Factor]) -> BTreeMap<Id, IntervalSet> {
-    let mut all: BTreeMap<Id, IntervalSet> = BTreeMap::new();
-    let mut narrow = |id: Id, set: &IntervalSet| {
-        all.entry(id).and_modify(|own| *own = own.intersection(set)).or_insert_with(|| set.clone());
-    };
-    for factor in factors {
-        match factor {
-            Factor::Is(id, set) => narrow(*id, set),
-            // What each of the alternatives requires.
-            Factor::Any(lists) => {
-                let each = lists.iter().map(|list| required(list)).reduce(|mut all, other| {
-                    all.retain(|id, set| match other.get(id) {
-                        Some(other) => {
-                            *set = set.union(other);
-                            true
-                        }
-                        None => false,
-                    });
-                    all
-                });
-                each.iter().flatten().for_each(|(id, set)| narrow(*id, set));
-            }
+/// The alternatives that are looked at one by one, of all classes of an entry together.
+pub const MOST_CASES: usize = 30_000;
+
+/// What holds for all packets that pass some conditions: a weaker test than the solver's.
+pub struct Known<'f> {
+    pool: &'f Pool,
+    required: BTreeMap<Id, IntervalSet>,
+    facts: Facts,
+    factors: Vec<&'f Factor>,
+    /// Alternatives that may still be looked at one by one.
+    cases: &'f Cell<usize>,
+    /// Whether these are the conditions of one alternative.
+    is_case: bool,
+}
+
+impl<'f> Known<'f> {
+    /// Of a filter; `None` if no packet passes it.
+    pub fn of(pool: &'f Pool, filter: &'f Filter, cases: &'f Cell<usize>) -> Option<Known<'f>> {
+        let required = filter.required();
+        let facts = Facts::of(pool, required.clone())?;
+        Some(Known { pool, required, facts, factors: filter.0.iter().collect(), cases, is_case: false })
+    }
+
+    /// Of the packets that pass one alternative as well; `None` if there are none.
+    fn case(&self, list: &'f [Factor]) -> Option<Known<'f>> {
+        let mut required = self.required.clone();
+        for (id, set) in filter::required(list) {
+            required.entry(id).and_modify(|own| *own = own.intersection(&set)).or_insert(set);
         }
+        let facts = Facts::of(self.pool, required.clone())?;
+        let factors = self.factors.iter().copied().chain(list).collect();
+        Some(Known { required, facts, factors, is_case: true, ..*self })
     }
-    all
-}
 
-/// Whether each packet that passes `filter`, whose bounds these are, passes these conditions, too: a weaker
-/// test than the solver's.
-pub fn implies(bounds: &Bounds, filter: &[Factor], conditions: &[Factor]) -> bool {
-    conditions.iter().all(|condition| {
-        filter.contains(condition)
-            || match condition {
-                Factor::Is(id, set) => bounds.0.get(id).is_some_and(|own| set.covers(own)),
-                Factor::Any(lists) => lists.iter().any(|list| implies(bounds, filter, list)),
-            }
-    })
+    /// Whether each packet passes these conditions, too.
+    pub fn implies(&self, conditions: &[Factor]) -> bool {
+        conditions.iter().all(|condition| {
+            self.factors.contains(&condition)
+                || match condition {
+                    Factor::Is(id, set) => set.covers(&self.facts.known(self.pool, *id)),
+                    Factor::Any(lists) => self.implies_one(lists),
+                }
+        })
+    }
+
+    /// Whether each packet passes the conditions of one of the lists: which one may depend on the alternative that it
+    /// passes.
+    fn implies_one(&self, lists: &[Vec<Factor>]) -> bool {
+        let one = |known: &Known<'_>| lists.iter().any(|list| known.implies(list));
+        let one_each = |cases: &'f [Vec<Factor>]| {
+            cases.iter().all(|case| {
+                let left = self.cases.get();
+                self.cases.set(left.saturating_sub(1));
+                left > 0 && self.case(case).is_none_or(|known| one(&known))
+            })
+        };
+        one(self)
+            || !self.is_case
+                && self.factors.iter().any(|factor| match factor {
+                    Factor::Any(cases) => one_each(cases),
+                    Factor::Is(..) => false,
+                })
+    }
 }
 
 /// Some classes, as bits by their numbers.

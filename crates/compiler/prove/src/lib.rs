@@ -134,8 +134,13 @@ pub enum ProveError {
 /// packets.
 const CLASSES: f64 = 0.5;
 const COMPARED: f64 = 0.9;
-/// Once all packets are covered, packets are run for this time.
-const FOR_PACKETS: Duration = Duration::from_secs(8);
+/// Where nothing is open, packets are run for this time, and one is looked for so long: they only try the machine code.
+const FOR_PACKETS: Duration = Duration::from_secs(5);
+const SOON_FOUND: Duration = Duration::from_millis(100);
+/// With more classes than this has room for, fewer packets of each are run then: at least [`LEAST_PACKETS`].
+const SOON_ENOUGH: usize = 2_000;
+/// Else a packet is looked for so long.
+const FOUND: Duration = Duration::from_secs(1);
 
 /// Checks a fused region's program against its elements. Once `stop` is set, it returns what is known by
 /// then.
@@ -161,19 +166,23 @@ pub fn prove(
     let options = Options {
         settled_cells: Some(region.cells),
         max_paths: limits.classes,
+        // As few classes as possible: a class with many alternatives costs less than many classes.
+        max_paths_apart: 1,
+        drops_alike: true,
         // They have room in memory together.
         max_expressions: most_expressions.min(2 * most_expressions / region.entries.len().max(1)),
         deadline: Some(&classes_by),
         ..Options::default()
     };
     let make = || ();
-    let mut entries = parallel::each(&vec![1; region.entries.len()], make, |(), entry| {
-        let mut classes = EntryClasses::walk([&reference, &made], entry, &options);
-        if limits.symbolic {
-            classes.sort();
-        }
-        classes
-    });
+    let mut entries =
+        parallel::each(parallel::threads(), &vec![1; region.entries.len()], make, |(), entry| {
+            let mut classes = EntryClasses::walk([&reference, &made], entry, &options);
+            if limits.symbolic {
+                classes.sort(&compared_by);
+            }
+            classes
+        });
     let mut counts = [0, 0];
     for entry in &mut entries {
         entry.first = counts;
@@ -187,6 +196,7 @@ pub fn prove(
         reference: &reference,
         engine: Engine::native(&Arc::new(region.fused.clone())).map_err(ProveError::Code)?,
         deadline: &deadline,
+        search: FOUND,
     };
     let mut proof = Proof {
         differs: None,
@@ -201,15 +211,31 @@ pub fn prove(
         time: Duration::ZERO,
         costs: vec![],
     };
+    let run_soon = |threads: usize| {
+        let soon = deadline.at_the_latest(Instant::now() + FOR_PACKETS);
+        let subject = subject.within(&soon, SOON_FOUND);
+        run_packets(&subject, &entries, (limits.packets, SOON_ENOUGH), threads)
+    };
     let mut found = Found::default();
+    let mut ran = None;
     if limits.symbolic {
-        compare(&subject, &entries, &compared_by, &mut proof, &mut found);
+        let mut compare = || compare(&subject, &entries, &compared_by, &mut proof, &mut found);
+        if limits.packets == 0 || entries.iter().any(EntryClasses::has_questions) {
+            compare();
+        } else {
+            // All that is left is one question for a thread.
+            ran = Some(parallel::both(compare, run_soon).1);
+        }
     }
     if !found.is_end() && limits.packets > 0 {
-        // Where nothing is open, packets only try the machine code.
-        let soon = deadline.at_the_latest(Instant::now() + FOR_PACKETS);
-        let subject = Subject { deadline: if proof.is_equal() { &soon } else { &deadline }, ..subject };
-        let times = run_packets(&subject, &entries, limits, &mut found);
+        let (times, more) = match (proof.is_equal(), ran) {
+            (true, Some(ran)) => ran,
+            (true, None) => run_soon(parallel::threads()),
+            (false, _) => {
+                run_packets(&subject, &entries, (limits.packets, ENOUGH_PACKETS), parallel::threads())
+            }
+        };
+        found.add(more);
         let classes = entries.iter().flat_map(|entry| &entry.elements.classes);
         for (number, class) in classes.enumerate() {
             let compared = proof.comparison.times.get(&number).copied().unwrap_or_default();
@@ -259,7 +285,7 @@ fn compare<'s>(
         }
         (answered, found)
     };
-    let mut answers = parallel::each(&weights, || None, job).into_iter();
+    let mut answers = parallel::each(parallel::threads(), &weights, || None, job).into_iter();
     for entry in entries {
         let mut of_entry = vec![];
         for (answered, more) in answers.by_ref().take(entry.parts.len()) {
@@ -297,13 +323,14 @@ const LEAST_PACKETS: usize = 3;
 type Numbered<'c> = (Option<usize>, &'c Class);
 
 /// Runs packets of the classes of both sides. Those of the program's that the elements have as they are need
-/// no packets of their own. Returns the times of the elements' classes.
+/// no packets of their own. Of each class `most` are run, and fewer if there are more classes than `enough` has room for.
+/// Returns the times of the elements' classes, and what was found.
 fn run_packets<'s>(
     subject: &'s Subject<'s>,
     entries: &[EntryClasses],
-    limits: &Limits,
-    found: &mut Found,
-) -> BTreeMap<usize, Duration> {
+    (most, enough): (usize, usize),
+    threads: usize,
+) -> (BTreeMap<usize, Duration>, Found) {
     let mut jobs: Vec<(&EntryClasses, Vec<Numbered<'_>>)> = vec![];
     for entry in entries {
         let elements = (entry.first[0]..).map(Some).zip(&entry.elements.classes);
@@ -312,7 +339,7 @@ fn run_packets<'s>(
         jobs.extend(all.chunks(IN_A_ROW).map(|some| (entry, some.to_vec())));
     }
     let count: usize = jobs.iter().map(|(_, classes)| classes.len()).sum();
-    let most = limits.packets.min((ENOUGH_PACKETS / count.max(1)).max(LEAST_PACKETS));
+    let most = most.min((enough / count.max(1)).max(LEAST_PACKETS));
     let size = |(_, class): &Numbered<'_>| 1 + class.filter.0.len();
     let weights: Vec<usize> = jobs.iter().map(|(_, classes)| classes.iter().map(size).sum()).collect();
     let lowest = Lowest::default();
@@ -337,13 +364,13 @@ fn run_packets<'s>(
         }
         (times, found)
     };
-    let mut all = BTreeMap::new();
-    for (times, more) in parallel::each(&weights, || None, job) {
+    let (mut all, mut found) = (BTreeMap::new(), Found::default());
+    for (times, more) in parallel::each(threads, &weights, || None, job) {
         if found.is_end() {
             break;
         }
         found.add(more);
         all.extend(times);
     }
-    all
+    (all, found)
 }

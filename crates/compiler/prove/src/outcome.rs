@@ -59,7 +59,7 @@ pub fn outcome(blaster: &mut Blaster<'_>, class: &Class) -> Outcome {
                 StateLocation::Unset => blaster.gates.number(0xffff),
                 StateLocation::Entry(from) => {
                     debug_assert_eq!(*from, base);
-                    blaster.free(Atom::Place(*from), 16)
+                    blaster.part(Atom::Place(*from), 16)
                 }
                 StateLocation::At(id) => blaster.word(*id),
             };
@@ -85,7 +85,7 @@ pub fn outcome(blaster: &mut Blaster<'_>, class: &Class) -> Outcome {
     };
     let mut cells: BTreeMap<u16, Word> =
         end.cells.iter().map(|(cell, id)| (*cell, blaster.word(*id))).collect();
-    cells.retain(|cell, word| blaster.free(Atom::Cell(*cell), 64) != *word);
+    cells.retain(|cell, word| blaster.part(Atom::Cell(*cell), 64) != *word);
     let (mut records, mut record_order) = (BTreeMap::new(), vec![]);
     for write in &end.records {
         let lookup = blaster.lookup_of(write.rec);
@@ -157,7 +157,7 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome, bytes: B
     }
     let cells: BTreeSet<u16> = a.cells.keys().chain(b.cells.keys()).copied().collect();
     for cell in cells {
-        let own = blaster.free(Atom::Cell(cell), 64);
+        let own = blaster.part(Atom::Cell(cell), 64);
         let value = |of: &BTreeMap<u16, Word>| of.get(&cell).cloned().unwrap_or_else(|| own.clone());
         note(&format!("cell {cell}"), !blaster.gates.equal(&value(&a.cells), &value(&b.cells)));
     }

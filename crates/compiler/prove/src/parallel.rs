@@ -11,10 +11,23 @@ pub fn threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
 }
 
-/// Does all jobs, each of which has a weight here, and the hardest first, so that no thread is left alone
+/// Does two things at once: the first on one thread, and the second on those that are left, whose number it is told.
+pub fn both<A: Send, B>(first: impl FnOnce() -> A + Send, second: impl FnOnce(usize) -> B) -> (A, B) {
+    thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second(threads().saturating_sub(1).max(1));
+        match first.join() {
+            Ok(first) => (first, second),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Does all jobs on at most that many threads. Each job has a weight here, and the hardest first, so that no thread is left alone
 /// with it at the end. The results are in the order of the jobs, whichever thread had them. `make` makes what
 /// the jobs of one thread share.
 pub fn each<S, T: Send>(
+    threads: usize,
     weights: &[usize],
     make: impl Fn() -> S + Sync,
     job: impl Fn(&mut S, usize) -> T + Sync,
@@ -30,7 +43,7 @@ pub fn each<S, T: Send>(
         }
         done
     };
-    let more = threads().min(weights.len()).saturating_sub(1);
+    let more = threads.min(weights.len()).saturating_sub(1);
     let mut all: Vec<(usize, T)> = thread::scope(|scope| {
         let others: Vec<_> = (0..more).map(|_| scope.spawn(work)).collect();
         let mut all = work();
@@ -76,16 +89,17 @@ mod tests {
         let weights: Vec<usize> = (0..99).map(|at| at * 7 % 13).collect();
         let made = AtomicUsize::new(0);
         let make = || made.fetch_add(1, Ordering::Relaxed);
-        let results = each(&weights, make, |_, at| at * 2);
+        let results = each(threads(), &weights, make, |_, at| at * 2);
         assert_eq!(results, (0..99).map(|at| at * 2).collect::<Vec<_>>());
         assert!((1..=threads()).contains(&made.load(Ordering::Relaxed)));
-        assert!(each(&[], || (), |(), at| at).is_empty());
+        assert!(each(threads(), &[], || (), |(), at| at).is_empty());
     }
 
     #[test]
     fn jobs_before_the_lowest_difference_are_done() {
         let lowest = Lowest::default();
         let done = each(
+            threads(),
             &[1; 50],
             || (),
             |(), at| {

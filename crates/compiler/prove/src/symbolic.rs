@@ -1,19 +1,22 @@
 //! The comparison class by class.
 //!
 //! For each class of the elements, it asks whether a packet of it can be in a class of the fused program with
-//! a different outcome. Where the program has the class as it is, no question is needed; classes that share
-//! no packet by their conditions alone ([`crate::bounds`]) are not looked at. Identical expressions and bits
+//! a different outcome. Classes of both sides are put into one form first ([`settle`]). Where the program has
+//! the class as it is, no question is needed; classes that share no packet by their conditions alone
+//! ([`crate::bounds`]) are not looked at. Identical expressions and bits
 //! need no question either; the solver decides all others. It also checks that the classes of each side cover
 //! all packets: so a packet that is in no class with another outcome is in one with the same.
 
 use crate::blast::Blaster;
-use crate::bounds::{Bounds, Index, implies};
+use crate::bounds::{Bounds, Index, Known, MOST_CASES};
 use crate::gates::{Answer, Bit};
 use crate::outcome::{Bytes, Outcome, differences, outcome};
 use ir::Verified;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
-use synth::classes::{Classes, Exit, Options};
+use synth::classes::filter::Filter;
+use synth::classes::{Class, Classes, Exit, Options, settle};
 use synth::deadline::Deadline;
 
 /// The time limit for one question.
@@ -70,8 +73,9 @@ pub struct Question {
 
 /// A part of the comparison, which can be done by itself.
 pub enum Part {
-    /// Whether the classes of a side, the elements or the program, cover all packets.
-    Cover(usize),
+    /// Whether the classes of a side, the elements or the program, cover all packets. If there is a further side and they
+    /// do, its classes do as well.
+    Cover(Vec<usize>),
     /// These classes.
     Classes(Vec<Question>),
 }
@@ -82,6 +86,8 @@ pub struct EntryClasses {
     pub number: usize,
     /// The numbers of its first classes among those of all entries.
     pub first: [usize; 2],
+    /// The filters of both sides' classes, as the walks found them: they have more conditions in common.
+    walked: [Vec<Filter>; 2],
     /// The elements' classes. Their pool has the expressions of both sides.
     pub elements: Classes,
     /// The program's classes.
@@ -90,6 +96,8 @@ pub struct EntryClasses {
     pub twins: BTreeSet<usize>,
     /// What is known of pairs without the solver.
     pairs: Pairs,
+    /// The elements' classes for which there was no time to find that.
+    unsorted: usize,
     /// What is left.
     pub parts: Vec<Part>,
 }
@@ -98,8 +106,8 @@ pub struct EntryClasses {
 #[derive(Default)]
 pub struct Answered {
     pairs: Pairs,
-    /// The side whose classes are all packets, if that was asked and is so.
-    covered: Option<usize>,
+    /// The sides whose classes are all packets, of those that were asked for.
+    covered: Vec<usize>,
     times: BTreeMap<usize, Duration>,
     open: Vec<String>,
     /// Questions to the solver.
@@ -122,36 +130,55 @@ impl EntryClasses {
         for class in elements.classes.iter_mut().chain(&mut program.classes) {
             class.entry = number;
         }
+        let filters = |classes: &Classes| classes.classes.iter().map(|class| class.filter.clone()).collect();
+        let walked = [filters(&elements), filters(&program)];
+        for class in elements.classes.iter_mut().chain(&mut program.classes) {
+            if options.is_over() {
+                break;
+            }
+            settle(&mut elements.pool, class);
+        }
         EntryClasses {
             number,
             first: [0, 0],
+            walked,
             elements,
             program,
             twins: BTreeSet::new(),
             pairs: Pairs::default(),
+            unsorted: 0,
             parts: vec![],
         }
     }
 
-    /// Finds what the solver has to decide.
-    pub fn sort(&mut self) {
+    /// Finds what the solver has to decide, until a deadline.
+    pub fn sort(&mut self, deadline: &Deadline) {
         let (mine, theirs) = (&self.elements.classes, &self.program.classes);
         let bounds: Vec<Bounds> = theirs.iter().map(|class| Bounds::of(&class.filter)).collect();
         let mut index = Index::of(&bounds);
         let mut pairs = Pairs::default();
         let mut questions = vec![];
+        let cases = Cell::new(MOST_CASES);
         for (number, class) in mine.iter().enumerate() {
             pairs.all += theirs.len();
+            if deadline.is_over() {
+                pairs.open += theirs.len();
+                self.unsorted += 1;
+                continue;
+            }
             let bounds = Bounds::of(&class.filter);
             let meeting = index.meeting(&bounds);
-            let does_same = |at: &usize| class.exit == theirs[*at].exit && class.end == theirs[*at].end;
-            let same: Vec<usize> = meeting.iter().copied().filter(does_same).collect();
+            let same: Vec<usize> =
+                meeting.iter().copied().filter(|at| does_same(class, &theirs[*at])).collect();
             let twin = same.iter().find(|at| theirs[**at].filter == class.filter);
             self.twins.extend(twin);
             // If all packets of the class are in one class of the program that does the same, by the same
             // expressions, the program does to them what the elements do.
-            let has_all = |at: &usize| implies(&bounds, &class.filter.0, &theirs[*at].filter.0);
-            if twin.is_some() || same.iter().any(has_all) {
+            let has_all = || {
+                let known = Known::of(&self.elements.pool, &class.filter, &cases);
+                known.is_none_or(|known| same.iter().any(|at| known.implies(&theirs[*at].filter.0)))
+            };
+            if twin.is_some() || has_all() {
                 pairs.same += 1;
                 pairs.apart += theirs.len() - 1;
                 continue;
@@ -164,21 +191,26 @@ impl EntryClasses {
             }
         }
         self.pairs = pairs;
-        self.parts.extend([0, 1].map(Part::Cover));
+        self.parts.extend(match questions.is_empty() && self.unsorted == 0 {
+            // Each class of the elements is in one of the program.
+            true => vec![Part::Cover(vec![0, 1])],
+            false => vec![Part::Cover(vec![0]), Part::Cover(vec![1])],
+        });
         while !questions.is_empty() {
             let rest = questions.split_off(questions.len().min(TOGETHER));
             self.parts.push(Part::Classes(std::mem::replace(&mut questions, rest)));
         }
     }
 
-    fn side(&self, side: usize) -> &Classes {
-        [&self.elements, &self.program][side]
+    /// Whether a class of the elements is left for the solver.
+    pub fn has_questions(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Classes(_)))
     }
 
     /// How hard a part probably is, to be compared with other parts.
     pub fn weight(&self, part: &Part) -> usize {
         match part {
-            Part::Cover(side) => self.side(*side).classes.len().pow(2),
+            Part::Cover(sides) => self.walked[sides[0]].len().pow(2),
             Part::Classes(questions) => questions.iter().map(|question| 1 + question.others.len()).sum(),
         }
     }
@@ -194,23 +226,33 @@ pub fn answer(
 ) -> Answered {
     let mut into = Answered::default();
     let pool = &entry.elements.pool;
-    let mut blaster = Blaster::new(pool, deadline);
     match part {
-        Part::Cover(side) => {
-            let classes = &entry.side(*side).classes;
-            let none: Vec<Bit> = classes.iter().map(|class| !blaster.filter(&class.filter)).collect();
-            match blaster.ask_packet(&none, QUESTION) {
-                Answer::Never => into.covered = Some(*side),
+        Part::Cover(sides) => {
+            let filters = &entry.walked[sides[0]];
+            let mut ask = |mut blaster: Blaster<'_>| {
+                let mut alternatives = HashMap::new();
+                filters.iter().for_each(|filter| blaster.exclude(filter, &mut alternatives));
+                let answer = blaster.ask_packet(&[], QUESTION);
+                into.asked(&blaster);
+                answer
+            };
+            let answer = match ask(Blaster::free(pool, deadline)) {
+                Answer::Found => ask(Blaster::new(pool, deadline)),
+                answer => answer,
+            };
+            match answer {
+                Answer::Never => into.covered.clone_from(sides),
                 answer => into.open.push(format!(
                     "entry {}: whether the {} classes of {} are all packets is {}",
                     entry.number,
-                    classes.len(),
-                    ["the elements", "the fused program"][*side],
+                    filters.len(),
+                    ["the elements", "the fused program"][sides[0]],
                     if answer == Answer::Found { "not so" } else { "not decided" }
                 )),
             }
         }
         Part::Classes(questions) => {
+            let mut blaster = Blaster::new(pool, deadline);
             let mut theirs = HashMap::new();
             for (at, question) in questions.iter().enumerate() {
                 if blaster.gates.clauses() > MANY_CLAUSES || blaster.gates.is_over() {
@@ -232,9 +274,9 @@ pub fn answer(
                     break;
                 }
             }
+            into.asked(&blaster);
         }
     }
-    into.asked(&blaster);
     into
 }
 
@@ -383,6 +425,18 @@ fn each_met(
     true
 }
 
+/// Whether two classes do the same by the same expressions. Of a packet that is dropped, nothing is seen.
+fn does_same(a: &Class, b: &Class) -> bool {
+    let (at_a, at_b) = (&a.end, &b.end);
+    a.exit == b.exit
+        && match a.exit {
+            Exit::Drop(_) => {
+                (&at_a.records, &at_a.cells, &at_a.finds) == (&at_b.records, &at_b.cells, &at_b.finds)
+            }
+            _ => at_a == at_b,
+        }
+}
+
 /// Whether packets may leave by both exits.
 fn may_be_one(a: Exit, b: Exit) -> bool {
     match (a, b) {
@@ -401,6 +455,10 @@ impl Comparison {
             self.pairs.apart += apart;
             self.pairs.equal += equal;
             self.pairs.open += open;
+        }
+        if entry.unsorted > 0 {
+            let (number, unsorted) = (entry.number, entry.unsorted);
+            self.open.push(format!("entry {number}: {unsorted} classes of the elements, for lack of time"));
         }
         for answered in answers {
             answered.covered.into_iter().for_each(|side| self.covered[side] += 1);

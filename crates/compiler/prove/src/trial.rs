@@ -55,6 +55,15 @@ pub struct Subject<'a> {
     /// The fused program as machine code.
     pub engine: Engine,
     pub deadline: &'a Deadline,
+    /// The time limit for finding a packet.
+    pub search: Duration,
+}
+
+impl<'a> Subject<'a> {
+    /// The same, with packets that are run until then.
+    pub fn within<'s>(&'s self, deadline: &'s Deadline, search: Duration) -> Subject<'s> {
+        Subject { engine: self.engine.clone(), deadline, search, ..*self }
+    }
 }
 
 /// What a job found by running packets.
@@ -96,8 +105,6 @@ pub struct Trial<'a> {
     found: Found,
 }
 
-/// The time limit for finding a packet.
-const SEARCH: Duration = Duration::from_secs(1);
 /// The maximum number of packets of a class for which all sums are computed: that takes long.
 const EXACT: usize = 1;
 
@@ -141,9 +148,9 @@ impl<'a> Trial<'a> {
         let [single, usual] = blaster.as_delivered();
         let single: Vec<Bit> = bits.iter().copied().chain([single]).collect();
         let with_room: Vec<Bit> = single.iter().copied().chain([usual]).collect();
-        match blaster.ask_packet(&with_room, SEARCH) {
+        match blaster.ask_packet(&with_room, self.subject.search) {
             Answer::Found => Answer::Found,
-            _ => blaster.ask_packet(&single, SEARCH),
+            _ => blaster.ask_packet(&single, self.subject.search),
         }
     }
 

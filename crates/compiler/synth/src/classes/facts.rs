@@ -65,7 +65,10 @@ impl Facts {
                 };
                 IntervalSet::range(sum(|hull| hull.0), sum(|hull| hull.1))
             }
-            Node::Slice(of, low, width) => self.at_depth(pool, *of, depth).project(*low, *width),
+            Node::Slice(of, low, width) => {
+                let known = self.at_depth(pool, *of, depth).project(*low, *width);
+                known.intersection(&self.of_slices(pool, id, (*of, *low, *width)))
+            }
             Node::Sum(constant, terms) => match sum_range(*constant, terms, hull) {
                 (low, high) if low >= 0 && high <= i128::from(u64::MAX) => {
                     IntervalSet::range(low as u64, high as u64)
@@ -101,6 +104,25 @@ impl Facts {
             } else if common == *around && around.bit == bits.bit && *around != bits {
                 // The highest bits are known.
                 set = set.intersection(&known.widen(bits.low_of(*around).into()));
+            }
+        }
+        set
+    }
+
+    /// The facts about some bits of a number that follow from others of its bits.
+    fn of_slices(&self, pool: &Pool, id: Id, (of, low, width): (Id, u8, u8)) -> IntervalSet {
+        let mut set = IntervalSet::full();
+        for (&other, known) in &self.sets {
+            let Node::Slice(same, start, bits) = *pool.node(other) else { continue };
+            let (end, other_end) = (low + width, start + bits);
+            if same != of || other == id {
+                continue;
+            }
+            if start <= low && end <= other_end {
+                set = set.intersection(&known.project(low - start, width));
+            } else if low < start && other_end == end {
+                // The highest bits are known.
+                set = set.intersection(&known.widen((start - low).into()));
             }
         }
         set
@@ -146,6 +168,15 @@ impl Facts {
         self.sets.insert(id, taken);
         self.imply_from(pool, id);
         (0..2).all(|_| self.follow_sums(pool)) && self.holds_for_bits(pool, id)
+    }
+
+    /// All that conditions say together; `None` if they cannot hold.
+    pub fn of(pool: &Pool, conditions: impl IntoIterator<Item = (Id, IntervalSet)>) -> Option<Facts> {
+        let mut facts = Facts { sets: conditions.into_iter().collect(), implied: BTreeMap::new() };
+        let ids: Vec<Id> = facts.sets.keys().copied().collect();
+        ids.iter().for_each(|id| facts.imply_from(pool, *id));
+        let holds = (0..2).all(|_| facts.follow_sums(pool));
+        (holds && ids.iter().all(|id| !facts.known(pool, *id).is_empty())).then_some(facts)
     }
 
     /// Removes conditions that do not hold on another path as well.

@@ -5,6 +5,7 @@
 
 use super::expr::Id;
 use ir::analysis::interval::IntervalSet;
+use std::collections::BTreeMap;
 
 /// A condition: an expression's value is in a set.
 pub type Condition = (Id, IntervalSet);
@@ -42,6 +43,11 @@ impl Filter {
             Factor::Is(id, set) => Some((*id, set)),
             Factor::Any(_) => None,
         })
+    }
+
+    /// The numbers that expressions have for every packet that passes. More packets may have them.
+    pub fn required(&self) -> BTreeMap<Id, IntervalSet> {
+        required(&self.0)
     }
 
     /// The union of both filters, if they differ in the set of one expression only.
@@ -92,4 +98,32 @@ impl Filter {
         }
         Filter(all)
     }
+}
+
+/// The numbers that expressions have for every packet that passes these conditions. More packets may have them.
+pub fn required(factors: &[Factor]) -> BTreeMap<Id, IntervalSet> {
+    let mut all: BTreeMap<Id, IntervalSet> = BTreeMap::new();
+    let mut narrow = |id: Id, set: &IntervalSet| {
+        all.entry(id).and_modify(|own| *own = own.intersection(set)).or_insert_with(|| set.clone());
+    };
+    for factor in factors {
+        match factor {
+            Factor::Is(id, set) => narrow(*id, set),
+            // What each of the alternatives requires.
+            Factor::Any(lists) => {
+                let each = lists.iter().map(|list| required(list)).reduce(|mut all, other| {
+                    all.retain(|id, set| match other.get(id) {
+                        Some(other) => {
+                            *set = set.union(other);
+                            true
+                        }
+                        None => false,
+                    });
+                    all
+                });
+                each.iter().flatten().for_each(|(id, set)| narrow(*id, set));
+            }
+        }
+    }
+    all
 }

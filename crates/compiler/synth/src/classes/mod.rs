@@ -12,6 +12,7 @@
 //! - [`path_state`]: a packet in the middle of a path; `writes`: its writes; `sums`: its header's checksum;
 //!   `updates`: updates of checksums
 //! - `path`: a path through the program; `walk` and `merge`: the walk
+//! - `settle`: classes of two programs in one form
 //! - [`concrete`]: a class applied to one packet; [`packets`]: packets of a class
 //! - [`show`]: classes as text and as data, with `names`, `fields` and `count`
 //!
@@ -29,6 +30,7 @@ mod names;
 pub mod packets;
 mod path;
 pub mod path_state;
+mod settle;
 pub mod show;
 pub mod simplify;
 mod sums;
@@ -47,6 +49,7 @@ use std::collections::BTreeMap;
 
 pub use names::field_of;
 pub use path::{Counts, Exit, Left, Options, Step, Wasted};
+pub use settle::settle;
 
 /// A traffic class.
 #[derive(Clone, Debug)]
@@ -106,9 +109,17 @@ impl Classes {
                 }
             }
         }
+        let facts = Facts::default();
+        let start = PathState::entry(&mut Maker { pool: &mut walker.pool, facts: &facts }, options.frames);
         let mut classes = vec![];
         for entry in 0..walker.entries.len() {
             walker.walk(entry);
+            let dropped = walker.done.iter_mut().filter(|done| matches!(done.exit, Exit::Drop(_)));
+            for path::Done { path, .. } in dropped.filter(|_| options.drops_alike) {
+                let PathState { records, cells, finds, .. } =
+                    std::mem::replace(&mut path.state, start.clone());
+                path.state = PathState { records, cells, finds, ..start.clone() };
+            }
             let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options);
             walker.found += done.len();
             classes.extend(done.into_iter().map(|path::Done { mut path, exit }| Class {
@@ -129,8 +140,6 @@ impl Classes {
                 merged_paths: path.merged_paths,
             }));
         }
-        let facts = Facts::default();
-        let start = PathState::entry(&mut Maker { pool: &mut walker.pool, facts: &facts }, options.frames);
         let walk::Walker { pool, left, is_late, asked, .. } = walker;
         Classes { pool, start, classes, left, is_late, asked }
     }

@@ -30,13 +30,15 @@ pub struct Options<'a> {
     pub max_expressions: usize,
     /// The maximum number of paths to one block in the same state that are followed separately.
     pub max_paths_apart: usize,
+    /// Whether packets that are dropped for one reason are alike, whatever was written to them: nobody sees it.
+    pub drops_alike: bool,
     /// When the walk ends, whether all paths were followed or not.
     pub deadline: Option<&'a Deadline>,
 }
 
 impl Options<'_> {
     /// Whether the walk has to end.
-    pub(super) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.deadline.is_some_and(Deadline::is_over)
     }
 }
@@ -51,6 +53,7 @@ impl Default for Options<'_> {
             max_paths: 20_000,
             max_expressions: 4_000_000,
             max_paths_apart: 4,
+            drops_alike: false,
             deadline: None,
         }
     }

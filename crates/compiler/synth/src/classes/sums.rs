@@ -20,13 +20,22 @@ const MOST_PARTS: usize = 256;
 /// An expression modulo 65535.
 fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
     let mut sum = Residue::default();
+    if let Node::Slice(..) | Node::RecLoad(..) | Node::Read(..) = make.pool.node(id)
+        && let Some(number) = make.facts.known(make.pool, id).only()
+    {
+        sum.add_number(number);
+        return sum;
+    }
     match make.pool.node(id).clone() {
         Node::Const(number) => sum.add_number(number),
         // Bit by bit: the same bits may be part of several fields.
         Node::Atom(Atom::Bits(bits)) => {
             for low in 0..bits.width {
                 let bit = make.pool.atom(Atom::Bits(bits.part(low, 1)));
-                sum.add_term(bit, weight(low.into()));
+                match make.facts.known(make.pool, bit).only() {
+                    Some(number) => sum.add_number(number << low),
+                    None => sum.add_term(bit, weight(low.into())),
+                }
             }
         }
         Node::RecLoad(log, record, at, 2) if let Some((key, to)) = delta(make.pool, record, at) => {
@@ -38,7 +47,10 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
         Node::RecLoad(..) | Node::Read(..) | Node::Slice(..) if make.pool.width(id) > 16 => {
             for low in (0..make.pool.width(id)).step_by(16) {
                 let word = make.slice(id, low, 16);
-                sum.add_term(word, 1);
+                match make.facts.known(make.pool, word).only() {
+                    Some(number) => sum.add_number(number),
+                    None => sum.add_term(word, 1),
+                }
             }
         }
         Node::Cat(parts) => {
@@ -137,13 +149,14 @@ impl Header {
                 continue;
             }
             met.push(id);
-            let sum = complement(make.pool, id).map(|sum| make.pool.node(sum).clone());
-            let Some(Node::IpSum(log, net, end)) = sum else {
-                if !matches!(make.pool.node(id), Node::IpSum(..)) {
-                    open.extend(make.pool.children(id));
-                }
+            // An update adds to the complement of a checksum: what was computed anew is a part of it then.
+            let sum = complement(make.pool, id).unwrap_or(id);
+            let Node::IpSum(log, net, end) = *make.pool.node(sum) else {
+                open.extend(make.pool.children(id));
                 continue;
             };
+            let largest = make.number(0xffff);
+            let value = make.add(largest, sum, u64::MAX);
             let mut writes = make.pool.writes(log).to_vec();
             let checksum = read(make, &writes, self.at(CHECKSUM, 16));
             if net != self.net || make.pool.constant(checksum) != Some(0) {
@@ -153,7 +166,7 @@ impl Header {
             let is_shown = shown.iter().any(|shown| read(make, shown, self.at(0, 8)) == first);
             let behind = self.behind(make, &writes);
             if (is_shown || self.is_long_enough(make, &writes)) && is_at_most(make, behind, end) {
-                write(make, &mut writes, Write { bits: self.at(CHECKSUM, 16), value: id });
+                write(make, &mut writes, Write { bits: self.at(CHECKSUM, 16), value });
                 renewed.push(writes);
             }
         }

@@ -133,6 +133,16 @@ impl IntervalSet {
         IntervalSet::from_intervals(parts)
     }
 
+    /// The numbers that are 0 together with one of the set, wrapping.
+    #[must_use]
+    pub fn negated(&self) -> IntervalSet {
+        let parts = self.0.iter().flat_map(|(first, last)| {
+            let (first, last) = (last.wrapping_neg(), first.wrapping_neg());
+            if first <= last { [(first, last), (1, 0)] } else { [(0, last), (first, u64::MAX)] }
+        });
+        IntervalSet::from_intervals(parts)
+    }
+
     /// The possible values of the `width` bits from bit `low` on, of the set's numbers.
     #[must_use]
     pub fn project(&self, low: u8, width: u8) -> IntervalSet {

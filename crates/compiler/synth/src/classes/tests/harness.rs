@@ -3,7 +3,7 @@
 
 use crate::classes::concrete::Concrete;
 use crate::classes::packets::{CreatedPacket, World};
-use crate::classes::{Class, Classes};
+use crate::classes::{Class, Classes, settle};
 use ir::eval::EvalState;
 use ir::program::RecordDelta;
 use ir::{Created, Program, Records, Table, Tables};
@@ -124,27 +124,57 @@ pub fn check<'a>(
     tables: &MapTables,
     now_ns: u64,
 ) -> Option<(usize, &'a Class)> {
+    check_as(ClassesAre::Walked, program, classes, entry, sample, cells, tables, now_ns)
+}
+
+/// The form of classes.
+#[derive(Clone, Copy)]
+pub enum ClassesAre {
+    Walked,
+    /// [`settle`].
+    Settled,
+}
+
+/// The same for classes in a form.
+#[expect(clippy::too_many_arguments, reason = "those of a run, and the form")]
+pub fn check_as<'a>(
+    classes_are: ClassesAre,
+    program: &Program,
+    classes: &'a Classes,
+    entry: usize,
+    sample: &Sample,
+    cells: &[u64],
+    tables: &MapTables,
+    now_ns: u64,
+) -> Option<(usize, &'a Class)> {
+    let (pool, bytes) = (&classes.pool, sample.buffer.as_slice());
     let mut class_tables = tables.clone();
-    let bytes = sample.buffer.as_slice();
-    let pool = &classes.pool;
-    // One after the other on the same tables: a filter creates no record for a packet that does not reach the
-    // creation.
-    let mut concrete = Concrete::new(pool, &sample.packet, bytes, cells, &mut class_tables, now_ns);
+    let mut on_all = Concrete::new(pool, &sample.packet, bytes, cells, &mut class_tables, now_ns);
+    let passes = |(_, class): &(usize, &Class)| match classes_are {
+        // One after the other on the same tables: a filter creates no record for a packet that does not reach the
+        // creation.
+        ClassesAre::Walked => on_all.passes(&class.filter),
+        // A key may have what a later condition says.
+        ClassesAre::Settled => {
+            let mut own = tables.clone();
+            Concrete::new(pool, &sample.packet, bytes, cells, &mut own, now_ns).passes(&class.filter)
+        }
+    };
     let of_entry = classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry);
-    let found: Vec<usize> =
-        of_entry.filter(|(_, class)| concrete.passes(&class.filter)).map(|(at, _)| at).collect();
+    let found: Vec<usize> = of_entry.filter(passes).map(|(at, _)| at).collect();
     assert!(found.len() <= 1, "a packet in classes {found:?}\n{}", ir::text::print(program));
     let Some(&at) = found.first() else {
         assert!(!classes.left.is_empty(), "a packet in no class\n{}", ir::text::print(program));
         return None;
     };
     let class = &classes.classes[at];
-    let decided = concrete.decided(class).len();
+    assert!(on_all.passes(&class.filter));
+    let decided = on_all.decided(class).len();
     assert!(
         class.merged_paths > 1 || decided == class.steps.len(),
         "a step that does not hold for the packet"
     );
-    let outcome = concrete.outcome(class).expect("values of a packet that is in the class");
+    let outcome = on_all.outcome(class).expect("values of a packet that is in the class");
     let (mut packet, mut buffer) = (sample.packet, sample.buffer.clone());
     let (mut own_cells, mut own_tables) = (cells.to_vec(), tables.clone());
     let mut state = EvalState { cells: &mut own_cells, tables: &mut own_tables, now_ns };
@@ -164,6 +194,12 @@ pub fn check<'a>(
     assert_eq!(class_cells, own_cells, "cells of {}", text());
     assert_eq!(class_tables, own_tables, "tables of {}", text());
     Some((at, class))
+}
+
+/// The same classes in the form in which those of two programs are compared.
+pub fn settled(mut classes: Classes) -> Classes {
+    classes.classes.iter_mut().for_each(|class| settle(&mut classes.pool, class));
+    classes
 }
 
 /// Derives a packet of a class from a sample; false if none is found. The packet must be in that class.

@@ -2,7 +2,7 @@
 //! class; texts; counts.
 
 use super::chain::elements;
-use super::harness::{MapTables, NOW_NS, Sample, check, makes};
+use super::harness::{ClassesAre, MapTables, NOW_NS, Sample, check_as, makes, settled};
 use crate::classes::show::{Show, Text};
 use crate::classes::{Class, Classes, Exit, Options};
 use ir::{Program, Verified};
@@ -66,12 +66,23 @@ fn frame(rng: &mut Pcg64) -> Vec<u8> {
 /// Random packets; the evaluator and the class of each packet must agree. Returns the number of packets in
 /// each class.
 fn hold(program: &Program, classes: &Classes, tables: &MapTables, packets: usize) -> Vec<usize> {
+    hold_as(ClassesAre::Walked, program, classes, tables, packets)
+}
+
+fn hold_as(
+    classes_are: ClassesAre,
+    program: &Program,
+    classes: &Classes,
+    tables: &MapTables,
+    packets: usize,
+) -> Vec<usize> {
     let mut rng = Pcg64::seed_from_u64(7);
     let mut seen = vec![0; classes.classes.len()];
     let cells = init(program);
     for _ in 0..packets {
         let sample = Sample::frame(&frame(&mut rng));
-        if let Some((at, _)) = check(program, classes, 0, &sample, &cells, tables, NOW_NS) {
+        let fell = check_as(classes_are, program, classes, 0, &sample, &cells, tables, NOW_NS);
+        if let Some((at, _)) = fell {
             seen[at] += 1;
         }
     }
@@ -330,6 +341,8 @@ fn elements_of_all_kinds() {
                 let mut tables = MapTables::of(&program);
                 tables.0.iter_mut().for_each(|table| table.refuse = 1);
                 hold(&program, &classes, &tables, 80);
+                let settled = settled(Classes::of(&program, &options));
+                hold_as(ClassesAre::Settled, &program, &settled, &tables, 80);
                 if frames {
                     make(&program, &classes, &tables, 1);
                 }

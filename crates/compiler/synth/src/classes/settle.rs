@@ -1,0 +1,344 @@
+//! Classes in the form that their own filters give them.
+//!
+//! The walk makes expressions with what is known when it meets them, and never puts a number in the place of a
+//! value, so that paths which do the same become one class. Two programs that do the same may know the same at
+//! different times. So two classes are compared in one form: all of what the filter says of the packet as it
+//! arrived is known from the start, and a value of which that leaves one number is that number.
+//!
+//! The filter has the same packets as before. Conditions on the packet as it arrived stay, as narrow as all conditions
+//! together make them, and the others are simplified with these. A condition by which a number of a record is one number
+//! stays as well, and where other expressions have it as a part, that number takes its place.
+
+use super::Class;
+use super::expr::{Atom, BIAS, Bits, Id, Log, NO_WRITES, Node, Pool, RecWrite, Root, TransportSum, Write};
+use super::facts::Facts;
+use super::filter::{Factor, Filter};
+use super::path_state::StateLocation;
+use super::simplify::Maker;
+use super::writes::{read, write};
+use ir::analysis::interval::IntervalSet;
+use rustc_hash::FxHashMap;
+
+/// Puts a class into that form. Its filter has the same packets, and for these its end is the same.
+pub fn settle(pool: &mut Pool, class: &mut Class) {
+    let Some(mut settler) = Settler::of(pool, &mut class.filter) else { return };
+    class.filter = settler.filter(&class.filter);
+    let end = &mut class.end;
+    for id in [&mut end.data, &mut end.end, &mut end.rest, &mut end.packet_type] {
+        *id = settler.id(*id);
+    }
+    for place in &mut end.places {
+        if let StateLocation::At(id) = place {
+            *id = settler.id(*id);
+        }
+    }
+    end.cells.values_mut().for_each(|id| *id = settler.id(*id));
+    end.bytes = settler.writes(&end.bytes);
+    end.annos = settler.writes(&end.annos);
+    end.records = settler.rec_writes(&end.records);
+    end.finds.iter_mut().for_each(|find| *find = settler.found(*find));
+}
+
+/// Simplifies expressions of one class.
+struct Settler<'a> {
+    pool: &'a mut Pool,
+    /// What the filter says of the packet as it arrived.
+    facts: Facts,
+    /// Numbers of records that the filter says, by their expressions as they were.
+    pinned: FxHashMap<Id, u64>,
+    known: FxHashMap<Id, Id>,
+    conditions: FxHashMap<(Id, IntervalSet), Id>,
+    logs: FxHashMap<Log, Log>,
+}
+
+impl Settler<'_> {
+    /// For a filter, whose conditions on the packet as it arrived become as narrow as all of them together say;
+    /// `None` if no packet passes it.
+    fn of<'a>(pool: &'a mut Pool, filter: &mut Filter) -> Option<Settler<'a>> {
+        let all = Facts::of(pool, filter.required())?;
+        // First in the filter, so that a record is created for no packet of which others are made.
+        filter.0.sort_by_key(|factor| !matches!(factor, Factor::Is(id, _) if has_arrived(pool, *id)));
+        let mut arrived = vec![];
+        for factor in &mut filter.0 {
+            if let Factor::Is(id, set) = factor
+                && has_arrived(pool, *id)
+            {
+                *set = all.known(pool, *id);
+                arrived.push((*id, set.clone()));
+            }
+        }
+        let facts = Facts::of(pool, arrived)?;
+        let pinned = filter.conditions().filter_map(|(id, set)| {
+            let is_of_record = match pool.node(id) {
+                Node::RecLoad(..) => true,
+                Node::Slice(of, ..) => matches!(pool.node(*of), Node::RecLoad(..)),
+                _ => false,
+            };
+            is_of_record.then_some(())?;
+            Some((id, set.only()?))
+        });
+        let pinned = pinned.collect();
+        Some(Settler {
+            pool,
+            facts,
+            pinned,
+            known: FxHashMap::default(),
+            conditions: FxHashMap::default(),
+            logs: FxHashMap::default(),
+        })
+    }
+
+    fn make(&mut self) -> Maker<'_> {
+        Maker { pool: self.pool, facts: &self.facts }
+    }
+
+    /// The conditions of the filter itself.
+    fn filter(&mut self, filter: &Filter) -> Filter {
+        let mut settled = Filter::default();
+        for factor in &filter.0 {
+            match factor {
+                Factor::Is(id, set) => {
+                    let holds = match has_arrived(self.pool, *id) {
+                        true => None,
+                        false => self.condition(*id, set, &mut settled),
+                    };
+                    if holds.is_none() {
+                        settled.add(*id, set);
+                    }
+                }
+                Factor::Any(lists) => self.any(lists, &mut settled),
+            }
+        }
+        settled
+    }
+
+    /// Adds alternatives, without those that no packet of the filter passes.
+    fn any(&mut self, lists: &[Vec<Factor>], into: &mut Filter) {
+        let lists: Vec<Vec<Factor>> = lists.iter().filter_map(|list| self.list(list)).collect();
+        // All packets pass an alternative without conditions.
+        if lists.iter().all(|list| !list.is_empty()) {
+            into.0.push(Factor::Any(lists));
+        }
+    }
+
+    /// The conditions of an alternative; `None` if no packet passes it.
+    fn list(&mut self, factors: &[Factor]) -> Option<Vec<Factor>> {
+        let mut settled = Filter::default();
+        for factor in factors {
+            match factor {
+                Factor::Is(id, set) if has_arrived(self.pool, *id) => {
+                    let known = self.facts.known(self.pool, *id);
+                    if !set.covers(&known) {
+                        settled.add(*id, &set.intersection(&known));
+                    }
+                }
+                Factor::Is(id, set) => self.condition(*id, set, &mut settled)?,
+                Factor::Any(lists) => self.any(lists, &mut settled),
+            }
+        }
+        let is_possible = |factor: &Factor| !matches!(factor, Factor::Is(_, set) if set.is_empty());
+        settled.0.iter().all(is_possible).then_some(settled.0)
+    }
+
+    /// Adds a condition on what is made of the packet, unless what is known says the same; `None` if that says that it
+    /// does not hold.
+    fn condition(&mut self, id: Id, set: &IntervalSet, into: &mut Filter) -> Option<()> {
+        let holds = match self.conditions.get(&(id, set.clone())) {
+            Some(known) => *known,
+            None => {
+                // A number does not take the place of what says it.
+                let of = if self.pinned.contains_key(&id) { self.again(id) } else { self.id(id) };
+                let holds = self.is_in(of, set);
+                self.conditions.insert((id, set.clone()), holds);
+                holds
+            }
+        };
+        match self.pool.node(holds) {
+            Node::Const(1) => {}
+            Node::Const(_) => return None,
+            Node::In(of, set) => into.add(*of, &set.clone()),
+            _ => into.add(holds, &IntervalSet::one(1)),
+        }
+        Some(())
+    }
+
+    /// An expression as this class has it.
+    fn id(&mut self, id: Id) -> Id {
+        if let Some(known) = self.known.get(&id) {
+            return *known;
+        }
+        if let Some(number) = self.pinned.get(&id) {
+            return self.pool.number(*number);
+        }
+        let settled = match self.pool.node(id) {
+            Node::Const(_) => id,
+            Node::Atom(_) if has_arrived(self.pool, id) => match self.facts.known(self.pool, id).only() {
+                Some(number) => self.pool.number(number),
+                None => id,
+            },
+            _ => self.again(id),
+        };
+        self.known.insert(id, settled);
+        settled
+    }
+
+    fn again(&mut self, id: Id) -> Id {
+        match self.pool.node(id).clone() {
+            Node::Const(_) | Node::Atom(_) => id,
+            Node::Cat(parts) => {
+                let parts: Vec<(u8, Id)> = parts.iter().map(|(low, part)| (*low, self.id(*part))).collect();
+                self.make().cat(&parts)
+            }
+            Node::Slice(of, low, width) => {
+                let of = self.id(of);
+                self.make().slice(of, low, width)
+            }
+            Node::Sum(constant, terms) => {
+                let mut sum = self.pool.number(constant);
+                for (term, by) in terms {
+                    let term = self.id(term);
+                    sum = self.make().add(sum, term, by);
+                }
+                sum
+            }
+            Node::Fold(sum) => {
+                let sum = self.id(sum);
+                match self.pool.constant(sum) {
+                    Some(number) => self.pool.number((number & 0xffff) + (number >> 16)),
+                    None => self.pool.add(Node::Fold(sum)),
+                }
+            }
+            Node::Bin(op, a, b) => {
+                let (a, b) = (self.id(a), self.id(b));
+                let bin = self.make().bin(op, a, b);
+                self.as_difference(bin)
+            }
+            Node::In(of, set) => {
+                let of = self.id(of);
+                self.is_in(of, &set)
+            }
+            Node::Select(c, a, b) => {
+                let (c, a, b) = (self.id(c), self.id(a), self.id(b));
+                self.make().select(c, a, b)
+            }
+            Node::Csum(sum, old, new, bits) => {
+                let (sum, old, new) = (self.id(sum), self.id(old), self.id(new));
+                self.make().checksum_update(sum, old, new, bits)
+            }
+            Node::IpSum(log, net, end) => {
+                let (log, net, end) = (self.log(log), self.id(net), self.id(end));
+                self.pool.add(Node::IpSum(log, net, end))
+            }
+            Node::TransportSum(sum) => {
+                let TransportSum { log, net, trans, end, rest, proto } = *sum;
+                let [net, trans, end, rest, proto] = [net, trans, end, rest, proto].map(|id| self.id(id));
+                let log = self.log(log);
+                let sum = TransportSum { log, net, trans, end, rest, proto };
+                self.pool.add(Node::TransportSum(Box::new(sum)))
+            }
+            Node::Read(log, bits) => {
+                let log = self.log(log);
+                self.make().read_after(log, bits)
+            }
+            Node::Found(_) => self.found(id),
+            Node::Record(found) => {
+                let found = self.found(found);
+                self.pool.add(Node::Record(found))
+            }
+            Node::RecLoad(log, rec, offset, bytes) => {
+                let rec = self.id(rec);
+                let log = match log {
+                    NO_WRITES => log,
+                    log => {
+                        let writes = self.pool.rec_writes(log).to_vec();
+                        let writes = self.rec_writes(&writes);
+                        self.pool.rec_log(&writes)
+                    }
+                };
+                self.pool.add(Node::RecLoad(log, rec, offset, bytes))
+            }
+        }
+    }
+
+    /// Whether a number is in a set.
+    fn is_in(&mut self, of: Id, set: &IntervalSet) -> Id {
+        let holds = self.make().is_in(of, set);
+        self.as_difference(holds)
+    }
+
+    /// A condition on a sum of several terms as one on the sum with [`BIAS`] whose first term is added, of the numbers
+    /// that it may be.
+    fn as_difference(&mut self, condition: Id) -> Id {
+        let Node::In(of, set) = self.pool.node(condition) else { return condition };
+        let Node::Sum(constant, terms) = self.pool.node(*of) else { return condition };
+        let (mut terms, mut set) = (terms.clone(), set.shifted_down(constant.wrapping_sub(BIAS)));
+        let [(_, first), _, ..] = *terms else { return condition };
+        if (first as i64) < 0 {
+            terms.iter_mut().for_each(|(_, by)| *by = by.wrapping_neg());
+            set = set.negated().shifted_down(BIAS.wrapping_mul(2).wrapping_neg());
+        }
+        let range = self.facts.small_sum_around(self.pool, BIAS, &terms);
+        let sum = self.pool.add(Node::Sum(BIAS, terms));
+        if let Some((low, high)) = range {
+            set = set.intersection(&IntervalSet::range(low as u64, high as u64));
+        }
+        self.pool.add(Node::In(sum, set))
+    }
+
+    fn log(&mut self, log: Log) -> Log {
+        if let Some(known) = self.logs.get(&log) {
+            return *known;
+        }
+        let writes = self.pool.writes(log).to_vec();
+        let writes = self.writes(&writes);
+        let settled = self.pool.log(&writes);
+        self.logs.insert(log, settled);
+        settled
+    }
+
+    /// Writes without those of what is there.
+    fn writes(&mut self, writes: &[Write]) -> Vec<Write> {
+        let mut settled = vec![];
+        for Write { bits, value } in writes {
+            let value = self.id(*value);
+            let before = read(&mut self.make(), &settled, *bits);
+            if self.id(before) != value {
+                write(&mut self.make(), &mut settled, Write { bits: *bits, value });
+            }
+        }
+        settled
+    }
+
+    fn rec_writes(&mut self, writes: &[RecWrite]) -> Vec<RecWrite> {
+        let settled =
+            |write: &RecWrite| RecWrite { rec: self.id(write.rec), value: self.id(write.value), ..*write };
+        writes.iter().map(settled).collect()
+    }
+
+    /// A lookup with its key and arguments as this class has them.
+    fn found(&mut self, id: Id) -> Id {
+        let Node::Found(find) = self.pool.node(id) else { return id };
+        let mut find = find.clone();
+        find.key.iter_mut().chain(find.args.iter_mut().flatten()).for_each(|id| *id = self.id(*id));
+        self.pool.add(Node::Found(find))
+    }
+}
+
+/// Whether an expression is a part of the packet as it arrived, at an offset that no table says.
+fn has_arrived(pool: &Pool, id: Id) -> bool {
+    match pool.node(id) {
+        Node::Atom(Atom::Bits(Bits { root: Root::At(root), .. })) => is_of_lengths(pool, *root),
+        Node::Atom(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether an offset is a sum of parts of the packet.
+fn is_of_lengths(pool: &Pool, id: Id) -> bool {
+    match pool.node(id) {
+        Node::Sum(_, terms) => terms.iter().all(|(term, _)| is_of_lengths(pool, *term)),
+        Node::Cat(parts) => parts.iter().all(|(_, part)| is_of_lengths(pool, *part)),
+        Node::Const(_) => true,
+        _ => has_arrived(pool, id),
+    }
+}
