@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use synth::classes::expr::{Id, Pool};
 use synth::classes::facts::Facts;
 use synth::classes::filter::{self, Factor, Filter};
+use synth::deadline::Deadline;
 
 /// The numbers that expressions have for every packet that passes a filter. More packets may have them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,16 +35,30 @@ pub struct Known<'f> {
     factors: Vec<&'f Factor>,
     /// Alternatives that may still be looked at one by one.
     cases: &'f Cell<usize>,
+    deadline: &'f Deadline,
     /// Whether these are the conditions of one alternative.
     is_case: bool,
 }
 
 impl<'f> Known<'f> {
     /// Of a filter; `None` if no packet passes it.
-    pub fn of(pool: &'f Pool, filter: &'f Filter, cases: &'f Cell<usize>) -> Option<Known<'f>> {
+    pub fn of(
+        pool: &'f Pool,
+        filter: &'f Filter,
+        cases: &'f Cell<usize>,
+        deadline: &'f Deadline,
+    ) -> Option<Known<'f>> {
         let required = filter.required();
         let facts = Facts::of(pool, required.clone())?;
-        Some(Known { pool, required, facts, factors: filter.0.iter().collect(), cases, is_case: false })
+        Some(Known {
+            pool,
+            required,
+            facts,
+            factors: filter.0.iter().collect(),
+            cases,
+            deadline,
+            is_case: false,
+        })
     }
 
     /// Of the packets that pass one alternative as well; `None` if there are none.
@@ -76,7 +91,7 @@ impl<'f> Known<'f> {
             cases.iter().all(|case| {
                 let left = self.cases.get();
                 self.cases.set(left.saturating_sub(1));
-                left > 0 && self.case(case).is_none_or(|known| one(&known))
+                left > 0 && !self.deadline.is_over() && self.case(case).is_none_or(|known| one(&known))
             })
         };
         one(self)

@@ -62,7 +62,8 @@ impl Gates {
             anys: HashMap::new(),
             deadline: deadline.clone(),
             is_over: deadline.is_over(),
-            most_clauses: MOST_CLAUSES / parallel::threads() as u64,
+            // Two at least: one for what is done beside the other.
+            most_clauses: MOST_CLAUSES / parallel::threads().max(2) as u64,
             fresh_bits: 0,
             questions: 0,
         }

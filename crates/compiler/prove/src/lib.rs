@@ -219,16 +219,19 @@ pub fn prove(
     let mut found = Found::default();
     let mut ran = None;
     if limits.symbolic {
-        let mut compare = || compare(&subject, &entries, &compared_by, &mut proof, &mut found);
+        let mut compare = |threads| {
+            compare(&subject, &entries, (&compared_by, threads), &mut proof, &mut found);
+        };
         if limits.packets == 0 || entries.iter().any(EntryClasses::has_questions) {
-            compare();
+            compare(parallel::threads());
         } else {
             // All that is left is one question for a thread.
-            ran = Some(parallel::both(compare, run_soon).1);
+            ran = Some(parallel::both(|| compare(1), run_soon).1);
         }
     }
     if !found.is_end() && limits.packets > 0 {
         let (times, more) = match (proof.is_equal(), ran) {
+            (_, Some(ran)) if ran.1.is_end() => ran,
             (true, Some(ran)) => ran,
             (true, None) => run_soon(parallel::threads()),
             (false, _) => {
@@ -254,7 +257,7 @@ pub fn prove(
 fn compare<'s>(
     subject: &'s Subject<'s>,
     entries: &[EntryClasses],
-    deadline: &Deadline,
+    (deadline, threads): (&Deadline, usize),
     proof: &mut Proof,
     found: &mut Found,
 ) {
@@ -285,7 +288,7 @@ fn compare<'s>(
         }
         (answered, found)
     };
-    let mut answers = parallel::each(parallel::threads(), &weights, || None, job).into_iter();
+    let mut answers = parallel::each(threads, &weights, || None, job).into_iter();
     for entry in entries {
         let mut of_entry = vec![];
         for (answered, more) in answers.by_ref().take(entry.parts.len()) {

@@ -159,11 +159,14 @@ impl EntryClasses {
         let mut pairs = Pairs::default();
         let mut questions = vec![];
         let cases = Cell::new(MOST_CASES);
+        // Whether each class of the elements is in one of the program.
+        let mut are_inside = true;
         for (number, class) in mine.iter().enumerate() {
             pairs.all += theirs.len();
             if deadline.is_over() {
                 pairs.open += theirs.len();
                 self.unsorted += 1;
+                are_inside = false;
                 continue;
             }
             let bounds = Bounds::of(&class.filter);
@@ -175,14 +178,16 @@ impl EntryClasses {
             // If all packets of the class are in one class of the program that does the same, by the same
             // expressions, the program does to them what the elements do.
             let has_all = || {
-                let known = Known::of(&self.elements.pool, &class.filter, &cases);
+                let known = Known::of(&self.elements.pool, &class.filter, &cases, deadline);
                 known.is_none_or(|known| same.iter().any(|at| known.implies(&theirs[*at].filter.0)))
             };
             if twin.is_some() || has_all() {
                 pairs.same += 1;
-                pairs.apart += theirs.len() - 1;
+                // Of a class without packets, there need not be one.
+                pairs.apart += theirs.len().saturating_sub(1);
                 continue;
             }
+            are_inside = false;
             pairs.apart += theirs.len() - meeting.len();
             pairs.same += same.len();
             let others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
@@ -191,8 +196,7 @@ impl EntryClasses {
             }
         }
         self.pairs = pairs;
-        self.parts.extend(match questions.is_empty() && self.unsorted == 0 {
-            // Each class of the elements is in one of the program.
+        self.parts.extend(match are_inside {
             true => vec![Part::Cover(vec![0, 1])],
             false => vec![Part::Cover(vec![0]), Part::Cover(vec![1])],
         });
@@ -517,4 +521,53 @@ fn decide_by(blaster: &mut Blaster<'_>, [mine, theirs]: [&Filtered; 2], bytes: B
         }
     }
     if parts.is_empty() { Decided::Equal } else { Decided::Not { is_found: false, parts } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BY_PROTOCOL: &str = "program P outputs 2
+reason short
+entries b0
+b0:
+  need net 20 b1 b4
+b1:
+  v0 = load ip.proto
+  v1 = const 17
+  v2 = eq v0 v1
+  branch v2 b2 b3
+b2:
+  emit 0
+b3:
+  emit 1
+b4:
+  drop 0
+";
+
+    /// The sides whose classes are all packets, and what is left open, once a class of the program is lost.
+    fn covered(lost: Option<Exit>) -> (Vec<usize>, usize) {
+        let program = Verified::new(ir::text::parse(BY_PROTOCOL).expect("a program")).expect("it is valid");
+        let mut entry = EntryClasses::walk([&program, &program], 0, &Options::default());
+        if let Some(at) = entry.program.classes.iter().position(|class| Some(class.exit) == lost) {
+            entry.program.classes.remove(at);
+            entry.walked[1].remove(at);
+        }
+        let deadline = Deadline::default();
+        entry.sort(&deadline);
+        let mut all = Comparison::default();
+        let answers = entry.parts.iter().map(|part| answer(&entry, part, &deadline, &mut |_, _| true));
+        all.add(&entry, answers.collect());
+        (all.covered.into(), all.open.len())
+    }
+
+    /// A class that a walk lost is noticed, although no class of the elements meets another one.
+    #[test]
+    fn a_lost_class_is_noticed() {
+        assert_eq!(covered(None), (vec![1, 1], 0));
+        for port in 0..2 {
+            assert_eq!(covered(Some(Exit::Emit(port))), (vec![1, 0], 1));
+        }
+        assert_eq!(covered(Some(Exit::Drop(0))), (vec![1, 0], 1));
+    }
 }

@@ -42,6 +42,7 @@ pub fn settle(pool: &mut Pool, class: &mut Class) {
 /// Simplifies expressions of one class.
 struct Settler<'a> {
     pool: &'a mut Pool,
+    arrived: Arrived,
     /// What the filter says of the packet as it arrived.
     facts: Facts,
     /// Numbers of records that the filter says, by their expressions as they were.
@@ -57,17 +58,18 @@ impl Settler<'_> {
     fn of<'a>(pool: &'a mut Pool, filter: &mut Filter) -> Option<Settler<'a>> {
         let all = Facts::of(pool, filter.required())?;
         // First in the filter, so that a record is created for no packet of which others are made.
-        filter.0.sort_by_key(|factor| !matches!(factor, Factor::Is(id, _) if has_arrived(pool, *id)));
-        let mut arrived = vec![];
+        let mut arrived = Arrived::default();
+        filter.0.sort_by_cached_key(|factor| !matches!(factor, Factor::Is(id, _) if arrived.has(pool, *id)));
+        let mut conditions = vec![];
         for factor in &mut filter.0 {
             if let Factor::Is(id, set) = factor
-                && has_arrived(pool, *id)
+                && arrived.has(pool, *id)
             {
                 *set = all.known(pool, *id);
-                arrived.push((*id, set.clone()));
+                conditions.push((*id, set.clone()));
             }
         }
-        let facts = Facts::of(pool, arrived)?;
+        let facts = Facts::of(pool, conditions)?;
         let pinned = filter.conditions().filter_map(|(id, set)| {
             let is_of_record = match pool.node(id) {
                 Node::RecLoad(..) => true,
@@ -80,6 +82,7 @@ impl Settler<'_> {
         let pinned = pinned.collect();
         Some(Settler {
             pool,
+            arrived,
             facts,
             pinned,
             known: FxHashMap::default(),
@@ -98,7 +101,7 @@ impl Settler<'_> {
         for factor in &filter.0 {
             match factor {
                 Factor::Is(id, set) => {
-                    let holds = match has_arrived(self.pool, *id) {
+                    let holds = match self.arrived.has(self.pool, *id) {
                         true => None,
                         false => self.condition(*id, set, &mut settled),
                     };
@@ -126,7 +129,7 @@ impl Settler<'_> {
         let mut settled = Filter::default();
         for factor in factors {
             match factor {
-                Factor::Is(id, set) if has_arrived(self.pool, *id) => {
+                Factor::Is(id, set) if self.arrived.has(self.pool, *id) => {
                     let known = self.facts.known(self.pool, *id);
                     if !set.covers(&known) {
                         settled.add(*id, &set.intersection(&known));
@@ -172,10 +175,12 @@ impl Settler<'_> {
         }
         let settled = match self.pool.node(id) {
             Node::Const(_) => id,
-            Node::Atom(_) if has_arrived(self.pool, id) => match self.facts.known(self.pool, id).only() {
-                Some(number) => self.pool.number(number),
-                None => id,
-            },
+            Node::Atom(_) if self.arrived.has(self.pool, id) => {
+                match self.facts.known(self.pool, id).only() {
+                    Some(number) => self.pool.number(number),
+                    None => id,
+                }
+            }
             _ => self.again(id),
         };
         self.known.insert(id, settled);
@@ -324,21 +329,31 @@ impl Settler<'_> {
     }
 }
 
-/// Whether an expression is a part of the packet as it arrived, at an offset that no table says.
-fn has_arrived(pool: &Pool, id: Id) -> bool {
-    match pool.node(id) {
-        Node::Atom(Atom::Bits(Bits { root: Root::At(root), .. })) => is_of_lengths(pool, *root),
-        Node::Atom(_) => true,
-        _ => false,
-    }
-}
+/// Which expressions are a part of the packet as it arrived, at an offset that no table says.
+#[derive(Default)]
+struct Arrived(FxHashMap<Id, bool>);
 
-/// Whether an offset is a sum of parts of the packet.
-fn is_of_lengths(pool: &Pool, id: Id) -> bool {
-    match pool.node(id) {
-        Node::Sum(_, terms) => terms.iter().all(|(term, _)| is_of_lengths(pool, *term)),
-        Node::Cat(parts) => parts.iter().all(|(_, part)| is_of_lengths(pool, *part)),
-        Node::Const(_) => true,
-        _ => has_arrived(pool, id),
+impl Arrived {
+    fn has(&mut self, pool: &Pool, id: Id) -> bool {
+        match pool.node(id) {
+            Node::Atom(Atom::Bits(Bits { root: Root::At(root), .. })) => self.is_of_lengths(pool, *root),
+            Node::Atom(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether an offset is a sum of parts of the packet.
+    fn is_of_lengths(&mut self, pool: &Pool, id: Id) -> bool {
+        if let Some(known) = self.0.get(&id) {
+            return *known;
+        }
+        let is = match pool.node(id) {
+            Node::Sum(_, terms) => terms.iter().all(|(term, _)| self.is_of_lengths(pool, *term)),
+            Node::Cat(parts) => parts.iter().all(|(_, part)| self.is_of_lengths(pool, *part)),
+            Node::Const(_) => true,
+            _ => self.has(pool, id),
+        };
+        self.0.insert(id, is);
+        is
     }
 }

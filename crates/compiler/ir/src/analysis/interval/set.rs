@@ -201,7 +201,7 @@ mod tests {
     proptest! {
         #[test]
         fn operations_are_those_of_sets(a in set(), b in set(), by in number(), max in number()) {
-            for result in [a.union(&b), a.intersection(&b), a.complement(max), a.shifted_down(by)] {
+            for result in [a.union(&b), a.intersection(&b), a.complement(max), a.shifted_down(by), a.negated()] {
                 prop_assert!(holds(&result), "{result:?}");
             }
             for n in probes() {
@@ -211,6 +211,7 @@ mod tests {
                 prop_assert_eq!(a.intersection(&b).contains(n), in_a && in_b);
                 prop_assert_eq!(a.complement(max).contains(n), n <= max && !in_a);
                 prop_assert_eq!(a.shifted_down(by).contains(n), a.contains(n.wrapping_add(by)));
+                prop_assert_eq!(a.negated().contains(n), a.contains(n.wrapping_neg()));
             }
             prop_assert_eq!(a.covers(&b), a.union(&b) == a);
             prop_assert_eq!(a.meets(&b), !a.intersection(&b).is_empty());
