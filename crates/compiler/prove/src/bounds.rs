@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use synth::classes::expr::{Id, Pool};
 use synth::classes::facts::Facts;
-use synth::classes::filter::{self, Factor, Filter};
+use synth::classes::filter::{Factor, Filter, require};
 use synth::deadline::Deadline;
 
 /// The numbers that expressions have for every packet that passes a filter. More packets may have them.
@@ -30,7 +30,6 @@ pub const MOST_CASES: usize = 30_000;
 /// What holds for all packets that pass some conditions: a weaker test than the solver's.
 pub struct Known<'f> {
     pool: &'f Pool,
-    required: BTreeMap<Id, IntervalSet>,
     facts: Facts,
     factors: Vec<&'f Factor>,
     /// Alternatives that may still be looked at one by one.
@@ -41,35 +40,25 @@ pub struct Known<'f> {
 }
 
 impl<'f> Known<'f> {
-    /// Of a filter; `None` if no packet passes it.
+    /// Of a filter with these bounds; `None` if no packet passes it.
     pub fn of(
         pool: &'f Pool,
         filter: &'f Filter,
+        Bounds(bounds): &Bounds,
         cases: &'f Cell<usize>,
         deadline: &'f Deadline,
     ) -> Option<Known<'f>> {
-        let required = filter.required();
-        let facts = Facts::of(pool, required.clone())?;
-        Some(Known {
-            pool,
-            required,
-            facts,
-            factors: filter.0.iter().collect(),
-            cases,
-            deadline,
-            is_case: false,
-        })
+        let facts = Facts::of(pool, bounds.clone())?;
+        Some(Known { pool, facts, factors: filter.0.iter().collect(), cases, deadline, is_case: false })
     }
 
     /// Of the packets that pass one alternative as well; `None` if there are none.
     fn case(&self, list: &'f [Factor]) -> Option<Known<'f>> {
-        let mut required = self.required.clone();
-        for (id, set) in filter::required(list) {
-            required.entry(id).and_modify(|own| *own = own.intersection(&set)).or_insert(set);
-        }
-        let facts = Facts::of(self.pool, required.clone())?;
+        let mut bounds = self.facts.conditions().map(|(id, set)| (id, set.clone())).collect();
+        require(list, &mut bounds);
+        let facts = Facts::of(self.pool, bounds)?;
         let factors = self.factors.iter().copied().chain(list).collect();
-        Some(Known { required, facts, factors, is_case: true, ..*self })
+        Some(Known { facts, factors, is_case: true, ..*self })
     }
 
     /// Whether each packet passes these conditions, too.

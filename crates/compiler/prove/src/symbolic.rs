@@ -3,9 +3,8 @@
 //! For each class of the elements, it asks whether a packet of it can be in a class of the fused program with
 //! a different outcome. Classes of both sides are put into one form first ([`settle`]). Where the program has
 //! the class as it is, no question is needed; classes that share no packet by their conditions alone
-//! ([`crate::bounds`]) are not looked at. Identical expressions and bits
-//! need no question either; the solver decides all others. It also checks that the classes of each side cover
-//! all packets: so a packet that is in no class with another outcome is in one with the same.
+//! ([`crate::bounds`]) are not looked at. Identical expressions and bits need no question either; the solver
+//! decides all others. It also checks that the classes of each side cover all packets: so a packet that is in no class with another outcome is in one with the same.
 
 use crate::blast::Blaster;
 use crate::bounds::{Bounds, Index, Known, MOST_CASES};
@@ -178,7 +177,7 @@ impl EntryClasses {
             // If all packets of the class are in one class of the program that does the same, by the same
             // expressions, the program does to them what the elements do.
             let has_all = || {
-                let known = Known::of(&self.elements.pool, &class.filter, &cases, deadline);
+                let known = Known::of(&self.elements.pool, &class.filter, &bounds, &cases, deadline);
                 known.is_none_or(|known| same.iter().any(|at| known.implies(&theirs[*at].filter.0)))
             };
             if twin.is_some() || has_all() {

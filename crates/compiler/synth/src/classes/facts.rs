@@ -98,13 +98,11 @@ impl Facts {
                 Node::Read(same, around) if log == Some(*same) => around,
                 _ => continue,
             };
-            let Some(common) = bits.common(*around) else { continue };
-            if common == bits && *around != bits {
-                set = set.intersection(&known.project(around.low_of(bits), bits.width));
-            } else if common == *around && around.bit == bits.bit && *around != bits {
-                // The highest bits are known.
-                set = set.intersection(&known.widen(bits.low_of(*around).into()));
+            if around.root != bits.root || *around == bits {
+                continue;
             }
+            let low = bits.end() - around.end();
+            set = of_others(set, bits.width, known, (low, around.width));
         }
         set
     }
@@ -114,16 +112,10 @@ impl Facts {
         let mut set = IntervalSet::full();
         for (&other, known) in &self.sets {
             let Node::Slice(same, start, bits) = *pool.node(other) else { continue };
-            let (end, other_end) = (low + width, start + bits);
             if same != of || other == id {
                 continue;
             }
-            if start <= low && end <= other_end {
-                set = set.intersection(&known.project(low - start, width));
-            } else if low < start && other_end == end {
-                // The highest bits are known.
-                set = set.intersection(&known.widen((start - low).into()));
-            }
+            set = of_others(set, width, known, (i32::from(start) - i32::from(low), bits));
         }
         set
     }
@@ -269,5 +261,19 @@ impl Facts {
             }
             _ => true,
         })
+    }
+}
+
+/// What a number of `width` bits may be, when other bits of the same have a value of `known`: their lowest bit, counted
+/// from the number's lowest, and how many they are.
+fn of_others(set: IntervalSet, width: u8, known: &IntervalSet, (low, bits): (i32, u8)) -> IntervalSet {
+    let end = low + i32::from(bits);
+    if low <= 0 && i32::from(width) <= end {
+        set.intersection(&known.project(low.unsigned_abs() as u8, width))
+    } else if low > 0 && end == i32::from(width) {
+        // The highest bits are known.
+        set.intersection(&known.widen(low.unsigned_abs()))
+    } else {
+        set
     }
 }

@@ -101,8 +101,14 @@ impl Filter {
 }
 
 /// The numbers that expressions have for every packet that passes these conditions. More packets may have them.
-pub fn required(factors: &[Factor]) -> BTreeMap<Id, IntervalSet> {
-    let mut all: BTreeMap<Id, IntervalSet> = BTreeMap::new();
+fn required(factors: &[Factor]) -> BTreeMap<Id, IntervalSet> {
+    let mut all = BTreeMap::new();
+    require(factors, &mut all);
+    all
+}
+
+/// Narrows the numbers of expressions to those that they have for every packet that passes these conditions, too.
+pub fn require(factors: &[Factor], all: &mut BTreeMap<Id, IntervalSet>) {
     let mut narrow = |id: Id, set: &IntervalSet| {
         all.entry(id).and_modify(|own| *own = own.intersection(set)).or_insert_with(|| set.clone());
     };
@@ -125,5 +131,4 @@ pub fn required(factors: &[Factor]) -> BTreeMap<Id, IntervalSet> {
             }
         }
     }
-    all
 }

@@ -46,6 +46,7 @@ use ir::Verified;
 use path_state::PathState;
 use simplify::Maker;
 use std::collections::BTreeMap;
+use std::mem::take;
 
 pub use names::field_of;
 pub use path::{Counts, Exit, Left, Options, Step, Wasted};
@@ -116,11 +117,11 @@ impl Classes {
             walker.walk(entry);
             let dropped = walker.done.iter_mut().filter(|done| matches!(done.exit, Exit::Drop(_)));
             for path::Done { path, .. } in dropped.filter(|_| options.drops_alike) {
-                let PathState { records, cells, finds, .. } =
-                    std::mem::replace(&mut path.state, start.clone());
+                let PathState { records, cells, finds, .. } = &mut path.state;
+                let (records, cells, finds) = (take(records), take(cells), take(finds));
                 path.state = PathState { records, cells, finds, ..start.clone() };
             }
-            let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options);
+            let done = merge::ended(&walker.pool, take(&mut walker.done), options);
             walker.found += done.len();
             classes.extend(done.into_iter().map(|path::Done { mut path, exit }| Class {
                 entry,

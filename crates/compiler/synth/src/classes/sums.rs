@@ -47,10 +47,7 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
         Node::RecLoad(..) | Node::Read(..) | Node::Slice(..) if make.pool.width(id) > 16 => {
             for low in (0..make.pool.width(id)).step_by(16) {
                 let word = make.slice(id, low, 16);
-                match make.facts.known(make.pool, word).only() {
-                    Some(number) => sum.add_number(number),
-                    None => sum.add_term(word, 1),
-                }
+                sum.add(&residue(make, word), 1);
             }
         }
         Node::Cat(parts) => {

@@ -126,20 +126,20 @@ impl IntervalSet {
     /// The numbers `n` for which `n + by`, wrapping, is in the set.
     #[must_use]
     pub fn shifted_down(&self, by: u64) -> IntervalSet {
-        let parts = self.0.iter().flat_map(|(first, last)| {
-            let (first, last) = (first.wrapping_sub(by), last.wrapping_sub(by));
-            if first <= last { [(first, last), (1, 0)] } else { [(0, last), (first, u64::MAX)] }
-        });
+        let parts = self
+            .0
+            .iter()
+            .flat_map(|(first, last)| around(first.wrapping_sub(by), last.wrapping_sub(by), u64::MAX));
         IntervalSet::from_intervals(parts)
     }
 
     /// The numbers that are 0 together with one of the set, wrapping.
     #[must_use]
     pub fn negated(&self) -> IntervalSet {
-        let parts = self.0.iter().flat_map(|(first, last)| {
-            let (first, last) = (last.wrapping_neg(), first.wrapping_neg());
-            if first <= last { [(first, last), (1, 0)] } else { [(0, last), (first, u64::MAX)] }
-        });
+        let parts = self
+            .0
+            .iter()
+            .flat_map(|(first, last)| around(last.wrapping_neg(), first.wrapping_neg(), u64::MAX));
         IntervalSet::from_intervals(parts)
     }
 
@@ -152,8 +152,7 @@ impl IntervalSet {
             if last - first >= max {
                 return [(0, max), (1, 0)];
             }
-            let (first, last) = (first & max, last & max);
-            if first <= last { [(first, last), (1, 0)] } else { [(0, last), (first, max)] }
+            around(first & max, last & max, max)
         });
         IntervalSet::from_intervals(parts)
     }
@@ -173,6 +172,11 @@ impl IntervalSet {
 /// The largest number of that many bits.
 pub fn ones(width: u8) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+}
+
+/// The intervals from `first` on to `last`, which may be below it: numbers go on with 0 behind `max`.
+fn around(first: u64, last: u64, max: u64) -> [(u64, u64); 2] {
+    if first <= last { [(first, last), (1, 0)] } else { [(0, last), (first, max)] }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Hand-written programs, each for a case that random programs seldom reach.
 
-use super::harness::{MapTables, NOW_NS, Sample, check};
+use super::harness::{ClassesAre, MapTables, NOW_NS, Sample, check};
 use crate::classes::{Classes, Options};
 use ir::expr::{Expr, binary, load, offset, record};
 use ir::{BinOp, Builder, Value, Verified};
@@ -37,7 +37,7 @@ fn hold(program: &Verified) -> Classes {
     }
     let cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
     frames().for_each(|sample| {
-        check(program, &classes, 0, &sample, &cells, &tables, NOW_NS);
+        check(ClassesAre::Walked, program, &classes, 0, &sample, &cells, &tables, NOW_NS);
     });
     classes
 }

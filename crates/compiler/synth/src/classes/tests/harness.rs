@@ -113,20 +113,6 @@ impl Sample {
 
 pub const NOW_NS: u64 = 77_000;
 
-/// Runs a packet through the evaluator and through its class; they must agree. Returns the class's number,
-/// `None` if the packet took a path that was not followed.
-pub fn check<'a>(
-    program: &Program,
-    classes: &'a Classes,
-    entry: usize,
-    sample: &Sample,
-    cells: &[u64],
-    tables: &MapTables,
-    now_ns: u64,
-) -> Option<(usize, &'a Class)> {
-    check_as(ClassesAre::Walked, program, classes, entry, sample, cells, tables, now_ns)
-}
-
 /// The form of classes.
 #[derive(Clone, Copy)]
 pub enum ClassesAre {
@@ -135,9 +121,10 @@ pub enum ClassesAre {
     Settled,
 }
 
-/// The same for classes in a form.
+/// Runs a packet through the evaluator and through its class; they must agree. Returns the class's number,
+/// `None` if the packet took a path that was not followed.
 #[expect(clippy::too_many_arguments, reason = "those of a run, and the form")]
-pub fn check_as<'a>(
+pub fn check<'a>(
     classes_are: ClassesAre,
     program: &Program,
     classes: &'a Classes,
@@ -219,7 +206,16 @@ pub fn makes(
     let created = CreatedPacket { packet, buffer, cells: cells.to_vec(), now_ns: 1_000_000_000 };
     let Some(created) = class.mended(classes, created, &mut world, rng) else { return false };
     let sample = Sample { packet: created.packet, buffer: created.buffer };
-    let fell = check(program, classes, class.entry, &sample, &created.cells, tables, created.now_ns);
+    let fell = check(
+        ClassesAre::Walked,
+        program,
+        classes,
+        class.entry,
+        &sample,
+        &created.cells,
+        tables,
+        created.now_ns,
+    );
     assert_eq!(fell.map(|(at, _)| at), Some(at), "{}", ir::text::print(program));
     true
 }

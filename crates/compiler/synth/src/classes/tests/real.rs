@@ -2,7 +2,7 @@
 //! class; texts; counts.
 
 use super::chain::elements;
-use super::harness::{ClassesAre, MapTables, NOW_NS, Sample, check_as, makes, settled};
+use super::harness::{ClassesAre, MapTables, NOW_NS, Sample, check, makes, settled};
 use crate::classes::show::{Show, Text};
 use crate::classes::{Class, Classes, Exit, Options};
 use ir::{Program, Verified};
@@ -81,7 +81,7 @@ fn hold_as(
     let cells = init(program);
     for _ in 0..packets {
         let sample = Sample::frame(&frame(&mut rng));
-        let fell = check_as(classes_are, program, classes, 0, &sample, &cells, tables, NOW_NS);
+        let fell = check(classes_are, program, classes, 0, &sample, &cells, tables, NOW_NS);
         if let Some((at, _)) = fell {
             seen[at] += 1;
         }
