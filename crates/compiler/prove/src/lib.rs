@@ -66,7 +66,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { time: Duration::from_secs(60), classes: 20_000, packets: 24, symbolic: true }
+        Limits { time: Duration::from_secs(60), classes: 20_000, packets: 64, symbolic: true }
     }
 }
 
@@ -137,8 +137,8 @@ const COMPARED: f64 = 0.9;
 /// Where nothing is open, packets are run for this time, and one is looked for so long: they only try the machine code.
 const FOR_PACKETS: Duration = Duration::from_secs(5);
 const SOON_FOUND: Duration = Duration::from_millis(100);
-/// With more classes than this has room for, fewer packets of each are run then: at least [`LEAST_PACKETS`].
-const SOON_ENOUGH: usize = 2_000;
+/// With more classes of the elements than this, [`LEAST_PACKETS`] of each are run then, so that more classes have some.
+const SOON_MANY: usize = 400;
 /// Else a packet is looked for so long.
 const FOUND: Duration = Duration::from_secs(1);
 
@@ -214,7 +214,8 @@ pub fn prove(
     let run_soon = |threads: usize| {
         let soon = deadline.at_the_latest(Instant::now() + FOR_PACKETS);
         let subject = subject.within(&soon, SOON_FOUND);
-        run_packets(&subject, &entries, (limits.packets, SOON_ENOUGH), threads)
+        let enough = if counts[0] > SOON_MANY { 0 } else { ENOUGH_PACKETS };
+        run_packets(&subject, &entries, (limits.packets, enough), threads)
     };
     let mut found = Found::default();
     let mut ran = None;
