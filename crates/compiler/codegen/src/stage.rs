@@ -13,7 +13,7 @@ use crate::lookup_row::LookupRow;
 use ir::eval::{self, Buffer, EvalState, Exit};
 use ir::program::{Matching, TableDecl};
 use ir::table::PrefixWalk;
-use ir::{Created, Program, Table, Verified};
+use ir::{Created, FoundEarlier, Program, Table, Verified};
 use packet::access::Access;
 use shm::burst::{Burst, Exits, LIST_CAPACITY};
 use shm::bytes::{PacketBytes, PacketBytesMut};
@@ -334,13 +334,14 @@ fn look_up(
         hits.extend_from_slice(pending);
         return;
     }
-    for &index in pending {
+    for (at, &index) in pending.iter().enumerate() {
         let lane = usize::from(index);
         if site.creates && records[lane] == 0 {
             let words = &keys[lane * stride..lane * stride + site.key_words + site.args];
             let (key, args) = words.split_at(site.key_words);
             // An earlier packet of the burst may have created the record since: `create` finds it.
-            if let Created::Record(record) = table.create(key, args, state.now_ns) {
+            let earlier = FoundEarlier { list: &pending[..at], records };
+            if let Created::Record(record) = table.create_behind(key, args, state.now_ns, earlier) {
                 records[lane] = record;
             }
         }

@@ -34,6 +34,7 @@ pub use expr::Expr;
 pub use fuzz::{RandomStart, Records, fuzz_text};
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 pub use table::{
-    CacheValidity, Created, HeldRecord, Holder, Lasting, MERGED_WITHIN_NS, Merge, Table, TableSize, Tables,
+    CacheValidity, Created, FoundEarlier, HeldRecord, Holder, Lasting, MERGED_WITHIN_NS, Merge, Table,
+    TableSize, Tables,
 };
 pub use verified::Verified;

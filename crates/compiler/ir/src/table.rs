@@ -5,6 +5,23 @@
 //! lists the guarantees, and each implementation states why they hold.
 #![expect(unsafe_code, reason = "declares the trait whose addresses machine code follows")]
 
+/// What packets earlier in a burst found in a table.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundEarlier<'a> {
+    /// Their places in the burst.
+    pub list: &'a [u16],
+    /// By place in the burst: the record, or 0.
+    pub records: &'a [u64],
+}
+
+impl FoundEarlier<'_> {
+    /// The records, in the order of the packets.
+    pub fn records(&self) -> impl Iterator<Item = u64> {
+        let found = self.list.iter().filter_map(|index| self.records.get(usize::from(*index)));
+        found.copied().filter(|record| *record != 0)
+    }
+}
+
 /// The result of [`Table::create`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Created {
@@ -206,6 +223,19 @@ pub unsafe trait Table: Send {
 
     /// Finds the record of the key, or creates it. `args` are the program's; `now_ns` is the burst's clock.
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created;
+
+    /// [`Table::create`] where packets earlier in the burst found records and have not stored anything in them
+    /// yet: the records count as used at `now_ns`, for a table that evicts what was not used for long.
+    fn create_behind(
+        &mut self,
+        key: &[u64],
+        args: &[u64],
+        now_ns: u64,
+        earlier: FoundEarlier<'_>,
+    ) -> Created {
+        let _ = earlier;
+        self.create(key, args, now_ns)
+    }
 
     /// Reads `bytes` (1, 2, 4, 8) of a record as a little-endian number.
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64;

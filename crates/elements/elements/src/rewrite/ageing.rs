@@ -9,6 +9,7 @@
 //! after its timeout.
 
 use super::flow::{Kind, at};
+use super::held_lines::MOST;
 use super::mappings::Mappings;
 use ir::MERGED_WITHIN_NS;
 use packet::view::protocol;
@@ -33,8 +34,8 @@ pub struct Age {
 
 /// The longest round.
 const ROUND_NS: u64 = 10 * SECOND_NS;
-/// The most records that one tick looks at.
-const MOST_PER_TICK: usize = 4096;
+/// The most records that one tick looks at, whose lines a flow cache may all be asked for.
+const MOST_PER_TICK: usize = MOST / 2;
 /// Mappings among which those to evict are chosen, how many of them are, and the most records of a search.
 const SAMPLE: usize = 64;
 const VICTIMS: usize = 16;
@@ -84,8 +85,9 @@ impl Mappings {
         let now_ns = self.now_ns;
         let since_ns = now_ns - self.reaper.last_ns.unwrap_or(now_ns).min(now_ns);
         self.reaper.last_ns = Some(now_ns);
-        // What nobody took in the last tick has no cache any more.
+        // What nobody answered in the last tick has no cache any more.
         self.held.asked.clear();
+        self.end_due();
         if self.settings.reap_interval_ns == 0 || self.flows.is_empty() {
             self.reaper.credit = 0;
             return;
@@ -96,10 +98,28 @@ impl Mappings {
         let mut budget = usize::try_from(credit / round).unwrap_or(MOST_PER_TICK).min(MOST_PER_TICK);
         self.reaper.credit = credit - budget as u128 * round;
         while let Some(record) = self.flows.step(&mut budget) {
-            if self.age(record).due_ns <= now_ns && !self.ask_for(record) {
+            if self.age(record).due_ns <= now_ns {
+                self.reaper.due.push(record);
+                self.ask_for(record);
+            }
+        }
+        if self.held.unanswered == 0 {
+            self.end_due();
+        }
+    }
+
+    /// Removes the mappings that were due and still are, once all answers are there: in the walk's order,
+    /// with and without a cache, because later mappings take their places, and so the walk comes by them.
+    pub(super) fn end_due(&mut self) {
+        self.held.unanswered = 0;
+        let mut due = std::mem::take(&mut self.reaper.due);
+        for record in due.drain(..) {
+            // A handler may have removed it since.
+            if self.flows.is_live(record) && self.age(record).due_ns <= self.now_ns {
                 self.remove(record);
             }
         }
+        self.reaper.due = due;
     }
 
     /// The mapping to evict from a full table: one of the first to expire that is not guaranteed.
@@ -124,7 +144,13 @@ impl Mappings {
 
     /// When a mapping expires, if it may be evicted now.
     fn may_go(&self, record: RecordId) -> Option<u64> {
-        let age = self.age(record);
+        let mut age = self.age(record);
+        if self.lines(record).iter().any(|line| self.in_use.contains(line)) {
+            let since_ns = self.now_ns.saturating_sub(age.last_ns);
+            age.due_ns = age.due_ns.saturating_add(since_ns);
+            age.guaranteed_ns = age.guaranteed_ns.saturating_add(since_ns);
+            age.last_ns += since_ns;
+        }
         // What a flow cache counted is merged late; only a guarantee must be kept all the same.
         let is_late = age.guaranteed_ns > age.last_ns && self.is_held(record);
         let late_ns = if is_late { MERGED_WITHIN_NS } else { 0 };

@@ -65,7 +65,7 @@ impl Mappings {
     /// Notes what of a flow cache uses a line.
     pub(super) fn hold_line(&mut self, line: u64, by: Holder) {
         let Some((record, number)) = self.place_of(line) else { return };
-        let bits = self.held(record, at::HELD, 1) & !(1 << number) & !at::ASKED;
+        let bits = self.held(record, at::HELD, 1) & !(1 << number);
         self.set_held(record, at::HELD, 1, bits | u64::from(by.is_shared) << number);
         self.set_held(record, at::HOLDERS + 3 * number, 3, u64::from(by.entry));
     }
@@ -93,32 +93,22 @@ impl Mappings {
         self.held.gone.extend(lines);
     }
 
-    /// Asks for the numbers of a mapping that is due by its own; false if nobody holds it, or if nobody
-    /// answered: its cache has ended.
-    pub(super) fn ask_for(&mut self, record: RecordId) -> bool {
-        let bits = self.held(record, at::HELD, 1);
-        if bits & at::ASKED != 0 || !self.is_held(record) {
-            return false;
-        }
-        // The others are asked for in a later round.
-        if self.held.asked.len() < MOST {
-            let lines = self.held_lines(record);
-            self.held.asked.extend(lines);
-            self.set_held(record, at::HELD, 1, bits | at::ASKED);
-        }
-        true
+    /// Asks for the numbers of a mapping that is due by its own, if a cache holds it.
+    pub(super) fn ask_for(&mut self, record: RecordId) {
+        let lines = self.held_lines(record);
+        self.held.asked.extend(lines);
+        self.held.unanswered = self.held.asked.len();
     }
 
-    /// Removes a mapping whose numbers were asked for and merged if it is due all the same.
+    /// Notes that a line's numbers, which were asked for, are merged. Behind the last one, the mappings that
+    /// are due all the same are removed.
     pub(super) fn settle_line(&mut self, line: u64, is_held: bool) {
-        let Some((record, _)) = self.place_of(line) else { return };
-        let bits = self.held(record, at::HELD, 1);
-        self.set_held(record, at::HELD, 1, bits & !at::ASKED);
         if !is_held {
             self.hold_line(line, Holder::default());
         }
-        if self.age(record).due_ns <= self.now_ns {
-            self.remove(record);
+        self.held.unanswered = self.held.unanswered.saturating_sub(1);
+        if self.held.unanswered == 0 {
+            self.end_due();
         }
     }
 }

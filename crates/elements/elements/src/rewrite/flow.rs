@@ -176,12 +176,10 @@ pub mod at {
     pub const ENDPOINT: u16 = 56;
     /// Second line: 1 when the mapping goes at the next tick (1 byte).
     pub const CONDEMNED: u16 = 56;
-    /// Second line: bits of the lines that several entries of a flow cache use, and [`ASKED`] (1 byte).
+    /// Second line: bits of the lines that several entries of a flow cache use (1 byte).
     pub const HELD: u16 = 57;
     /// Second line: the flow-cache entries that use the first and the second line (3 bytes each).
     pub const HOLDERS: u16 = 58;
-    /// In `HELD`: the numbers of its lines were asked for.
-    pub const ASKED: u64 = 1 << 7;
 }
 
 /// `IP_DELTA` follows from the first word of a key and the line that it leads to, except for

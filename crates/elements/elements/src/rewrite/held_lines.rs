@@ -14,6 +14,8 @@ pub(super) struct HeldLines {
     pub lost_count: u64,
     /// Lines whose numbers are wanted.
     pub asked: Vec<HeldRecord>,
+    /// How many of those were not answered yet.
+    pub unanswered: usize,
 }
 
 impl HeldLines {

@@ -15,6 +15,7 @@ use super::pattern::Choice;
 use super::pattern::SharedPattern;
 use super::timeouts::Timeouts;
 use element::steering::{OwnerWorker, Whose};
+use shm::burst::LIST_CAPACITY;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -98,6 +99,9 @@ pub struct Reaper {
     pub(super) last_ns: Option<u64>,
     /// Records that may be looked at, not used yet; in nanoseconds times records.
     pub(super) credit: u128,
+    /// Mappings that are due by their own numbers, in the walk's order, while a flow cache is asked for some
+    /// of them.
+    pub(super) due: Vec<RecordId>,
     /// The next mappings to evict, and when they expired at the time of the choice.
     pub(super) first_to_end: Vec<(u64, RecordId)>,
 }
@@ -113,6 +117,8 @@ pub struct Mappings {
     pub(super) evicted: u64,
     pub(super) now_ns: u64,
     pub(super) condemned: Vec<RecordId>,
+    /// Lines that packets of this burst use, while one of them makes a mapping in a full table.
+    pub(super) in_use: Vec<u64>,
     pub(super) held: HeldLines,
     pub(super) patterns: Vec<SharedPattern>,
     refusals: VecDeque<Refusal>,
@@ -177,6 +183,7 @@ impl Mappings {
             evicted: 0,
             now_ns: 0,
             condemned: Vec::with_capacity(SLACK as usize),
+            in_use: Vec::with_capacity(LIST_CAPACITY),
             held: HeldLines::default(),
             patterns: vec![],
             refusals: VecDeque::new(),

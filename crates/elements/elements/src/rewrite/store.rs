@@ -88,13 +88,25 @@ impl Mappings {
         }
     }
 
+    /// Whether a new mapping needs the place of another one. Those that go at the next tick do not count.
+    fn is_full(&self) -> bool {
+        let used = self.budget.used.load(Relaxed).saturating_sub(self.condemned.len() as u32);
+        used >= self.budget.limit.load(Relaxed) || self.flows.len() >= self.flows.capacity()
+    }
+
+    /// Notes the lines of mappings that packets of this burst have found, which have not stored their time
+    /// yet: none of them is evicted for what it stored last.
+    pub(super) fn note_in_use(&mut self, lines: impl Iterator<Item = u64>) {
+        if self.is_full() {
+            self.in_use.extend(lines);
+        }
+    }
+
     fn make_room(&mut self) -> Result<(), Refusal> {
-        let waiting = self.condemned.len() as u32;
-        let used = self.budget.used.load(Relaxed).saturating_sub(waiting);
-        if used < self.budget.limit.load(Relaxed) && self.flows.len() < self.flows.capacity() {
+        if !self.is_full() {
             return Ok(());
         }
-        if waiting >= SLACK {
+        if self.condemned.len() >= SLACK as usize {
             return Err(Refusal::TableFull);
         }
         let victim = self.best_effort_victim().ok_or(Refusal::TableFull)?;

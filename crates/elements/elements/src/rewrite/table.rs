@@ -6,7 +6,7 @@
 
 use super::flow::{ADDRESSES, Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
-use ir::{CacheValidity, Created, HeldRecord, Holder, Lasting, Table, TableSize};
+use ir::{CacheValidity, Created, FoundEarlier, HeldRecord, Holder, Lasting, Table, TableSize};
 use shm::burst::LIST_CAPACITY;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -77,6 +77,19 @@ unsafe impl Table for SharedMappings {
             Some(address) if address != 0 => Created::Record(address),
             _ => Created::Refused,
         }
+    }
+
+    fn create_behind(
+        &mut self,
+        key: &[u64],
+        args: &[u64],
+        now_ns: u64,
+        earlier: FoundEarlier<'_>,
+    ) -> Created {
+        self.with(|mappings| mappings.note_in_use(earlier.records()));
+        let created = self.create(key, args, now_ns);
+        self.with(|mappings| mappings.in_use.clear());
+        created
     }
 
     fn cache_validity(&self) -> Option<CacheValidity> {
