@@ -56,7 +56,8 @@ impl Settler<'_> {
     /// For a filter, whose conditions on the packet as it arrived become as narrow as all of them together say;
     /// `None` if no packet passes it.
     fn of<'a>(pool: &'a mut Pool, filter: &mut Filter) -> Option<Settler<'a>> {
-        let all = Facts::of(pool, filter.required())?;
+        let required = filter.required();
+        let all = Facts::of(pool, required.clone())?;
         // First in the filter, so that a record is created for no packet of which others are made.
         let mut arrived = Arrived::default();
         filter.0.sort_by_cached_key(|factor| !matches!(factor, Factor::Is(id, _) if arrived.has(pool, *id)));
@@ -70,14 +71,14 @@ impl Settler<'_> {
             }
         }
         let facts = Facts::of(pool, conditions)?;
-        let pinned = filter.conditions().filter_map(|(id, set)| {
-            let is_of_record = match pool.node(id) {
+        let pinned = required.iter().filter_map(|(id, set)| {
+            let is_of_record = match pool.node(*id) {
                 Node::RecLoad(..) => true,
                 Node::Slice(of, ..) => matches!(pool.node(*of), Node::RecLoad(..)),
                 _ => false,
             };
             is_of_record.then_some(())?;
-            Some((id, set.only()?))
+            Some((*id, set.only()?))
         });
         let pinned = pinned.collect();
         Some(Settler {
