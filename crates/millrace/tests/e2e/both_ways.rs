@@ -107,6 +107,25 @@ fn zones_with_one_prefix_get_their_own_answers() {
     assert!(counts.hits > 1_000, "{counts:?}");
 }
 
+/// SNF's figure 5: the clients get an answer from the address that they asked, whichever server gave it.
+#[test]
+fn a_service_answers_through_balancer_firewall_and_napt() {
+    let folder = Folder::with_examples(&["snf", "bench"]);
+    let (accounts, captures) = same_in_all_modes(&folder, "snf/service.toml", &["snf/clients.pcap"]);
+    assert_eq!((accounts.received, accounts.sent, accounts.dropped), (5_000, 5_000, 0));
+    let mut udp = 0;
+    for frame in &captures[0] {
+        let packet = Ipv4::read(frame).expect("IPv4 with right checksums");
+        assert_eq!(packet.destination.octets()[..2], [10, 1], "{packet:?}");
+        assert_eq!(packet.source.octets()[..3], [203, 0, 113], "{packet:?}");
+        assert_eq!(packet.flow().map(|flow| flow.2), Some(1234), "{packet:?}");
+        udp += usize::from(packet.protocol == 17);
+    }
+    assert!((3_300..3_700).contains(&udp), "{udp}");
+    let counts = &accounts.flow_cache;
+    assert!(counts.hits > 1_000, "{counts:?}");
+}
+
 /// SNF's figure 4: what each zone, the clients and the servers sent is answered, to them and nobody else.
 #[test]
 fn a_dmz_and_two_providers_answer_each_zone() {

@@ -115,10 +115,16 @@ fn without_headers(folder: &Folder) {
 /// The way back through a rewriter is proven as the way out is.
 #[test]
 fn chains_with_traffic_both_ways_are_equal() {
-    let folder = Folder::with_examples(&["captures", "snf"]);
+    let folder = Folder::with_examples(&["bench", "captures", "snf"]);
     folder.write("two.toml", &napts(2));
     folder.write("ten.toml", &napts(10));
-    let chains = [("two.toml", "10"), ("ten.toml", "10"), ("snf/zones.toml", "10"), ("snf/dmz.toml", "60")];
+    let chains = [
+        ("two.toml", "10"),
+        ("ten.toml", "10"),
+        ("snf/zones.toml", "10"),
+        ("snf/dmz.toml", "60"),
+        ("snf/service.toml", "10"),
+    ];
     for (chain, limit) in chains {
         let proof = ["synth", "--prove", "--json", "--limit", limit, chain];
         let json = folder.millrace(&proof).sound().text();

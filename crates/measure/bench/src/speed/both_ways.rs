@@ -1,7 +1,7 @@
 //! Chains with traffic both ways: what leaves them is answered by a mirror, and the answers come back through all
 //! NFs to the port that they were sent to.
 //!
-//! Stages in a row stand in one Click file. SNF's figures 3 and 4, and NFs as people write them, are the example
+//! Stages in a row stand in one Click file. SNF's figures 3, 4 and 5, and NFs as people write them, are the example
 //! chains of those names, with the benchmark's ports in place of theirs.
 
 use super::layout::{Layout, example};
@@ -124,6 +124,21 @@ pub(super) fn dmz() -> Layout {
     layout
 }
 
+/// SNF's figure 5: NAPT, layer-4 firewall and load balancer, and the Internet for what is TCP.
+pub(super) fn service() -> Layout {
+    of_example(
+        example!("snf/service.toml"),
+        &[
+            ("service-napt.click", example!("snf/service-napt.click")),
+            ("service-firewall.click", example!("snf/service-firewall.click")),
+            ("service-balancer.click", example!("snf/service-balancer.click")),
+            ("../bench/isp-mirror.click", MIRROR),
+        ],
+        &[],
+        &["IN -> [0]napt[1] <-> [0]firewall[1] <-> [0]balancer[1] <-> [0]servers", "napt[0] -> OUT"],
+    )
+}
+
 /// The destination MAC address of frames to the first NF of [`field`].
 pub(super) const FIRST_OF_FIELD: &str = "02:00:00:01:00:00";
 
@@ -152,11 +167,12 @@ mod tests {
 
     #[test]
     fn examples_keep_their_files_and_links() {
-        for layout in [zones(), dmz(), field()] {
+        for layout in [zones(), dmz(), service(), field()] {
             assert!(layout.nfs.iter().all(|(_, text)| text.contains("FromDevice(")), "{:?}", layout.nfs);
         }
         assert_eq!(zones().links.len(), 4);
         assert_eq!(dmz().links.iter().filter(|link| link.contains("napt2")).count(), 3);
+        assert!(service().links.contains(&"napt[2] <-> [0]internet".into()), "{:?}", service().links);
         let field = field();
         assert!(field.links.contains(&"dmz[2] <-> [cable]servers".into()), "{:?}", field.links);
         assert_eq!(field.defines.iter().filter(|(name, _)| name == "nat").count(), 1);

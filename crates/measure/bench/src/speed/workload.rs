@@ -137,6 +137,7 @@ static WORKLOADS: &[Workload] = &[
     example("zones", "two zones with one prefix, 3 NAPTs, out and back (SNF figure 3)", both_ways::zones),
     example("dmz", "two zones, 2 NAPTs and a DMZ, out and back (SNF figure 4)", both_ways::dmz),
     chain("nat-firewall-balancer", "NAPT, firewall, load balancer (SNF figure 5)", "1234"),
+    example("service", "the same with TCP to the Internet, out and back", both_ways::service),
     chain("nat-firewall-denies", "the same, where the firewall drops all", "80"),
     row("lean-router-1", "lean router", LEAN, 1),
     row("lean-router-2", "2 lean routers", LEAN, 2),

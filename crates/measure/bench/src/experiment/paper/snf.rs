@@ -107,7 +107,7 @@ fn chain_replies(lab: &mut Lab, lengths: &'static [u32]) -> Figure {
 const STATEFUL: [(&str, &str); 3] = [
     ("two zones, 3 NAPTs (figure 3)", "zones"),
     ("2 NAPTs and a DMZ (figure 4)", "dmz"),
-    ("NAPT, firewall, balancer (figure 5)", "nat-firewall-balancer"),
+    ("NAPT, firewall, balancer (figure 5)", "service"),
 ];
 
 /// Figures 3 to 5: chains with state.
@@ -120,8 +120,8 @@ pub fn stateful(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let sheet = lab.sheet(
         "snf-stateful",
         "Chains with state",
-        "1,000 flows, 64-byte frames, one core. In all but figure 5's chain every frame is answered by a mirror, and its \
-         answer comes back through the same NFs.",
+        "1,000 flows, 64-byte frames, one core. Every frame is answered by a mirror, and its answer comes back through the \
+         same NFs.",
         (
             Axis::names("chain", STATEFUL.map(|(name, _)| name)),
             Axis::linear("throughput", "Mpps"),
