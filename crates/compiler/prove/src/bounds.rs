@@ -22,6 +22,16 @@ impl Bounds {
     pub fn of(filter: &Filter) -> Bounds {
         Bounds(filter.required())
     }
+
+    /// The expressions with their numbers.
+    pub fn sets(&self) -> impl Iterator<Item = (Id, &IntervalSet)> {
+        self.0.iter().map(|(id, set)| (*id, set))
+    }
+
+    /// The numbers that an expression may have, where the filter says something of it.
+    pub fn set(&self, id: Id) -> Option<&IntervalSet> {
+        self.0.get(&id)
+    }
 }
 
 /// The alternatives that are looked at one by one, of all classes of an entry together.
@@ -35,9 +45,14 @@ pub struct Known<'f> {
     /// Alternatives that may still be looked at one by one.
     cases: &'f Cell<usize>,
     deadline: &'f Deadline,
-    /// Whether these are the conditions of one alternative.
-    is_case: bool,
+    /// The first of the factors that are those of the innermost alternative: all, if these are of none.
+    own: usize,
+    /// How many alternatives these are in.
+    depth: usize,
 }
+
+/// Alternatives in alternatives that are looked at one by one.
+const DEPTH: usize = 3;
 
 impl<'f> Known<'f> {
     /// Of a filter with these bounds; `None` if no packet passes it.
@@ -49,7 +64,7 @@ impl<'f> Known<'f> {
         deadline: &'f Deadline,
     ) -> Option<Known<'f>> {
         let facts = Facts::of(pool, bounds.clone())?;
-        Some(Known { pool, facts, factors: filter.0.iter().collect(), cases, deadline, is_case: false })
+        Some(Known { pool, facts, factors: filter.0.iter().collect(), cases, deadline, own: 0, depth: 0 })
     }
 
     /// Of the packets that pass one alternative as well; `None` if there are none.
@@ -58,7 +73,7 @@ impl<'f> Known<'f> {
         require(list, &mut bounds);
         let facts = Facts::of(self.pool, bounds)?;
         let factors = self.factors.iter().copied().chain(list).collect();
-        Some(Known { facts, factors, is_case: true, ..*self })
+        Some(Known { facts, factors, own: self.factors.len(), depth: self.depth + 1, ..*self })
     }
 
     /// Whether each packet passes these conditions, too.
@@ -83,12 +98,22 @@ impl<'f> Known<'f> {
                 left > 0 && !self.deadline.is_over() && self.case(case).is_none_or(|known| one(&known))
             })
         };
+        // Inside alternatives, those that begin with the same expression: they are the same ones, mostly.
+        let suit = |cases: &[Vec<Factor>]| self.depth == 0 || first_of(cases) == first_of(lists);
         one(self)
-            || !self.is_case
-                && self.factors.iter().any(|factor| match factor {
-                    Factor::Any(cases) => one_each(cases),
+            || self.depth < DEPTH
+                && self.factors[self.own..].iter().any(|factor| match factor {
+                    Factor::Any(cases) => suit(cases) && one_each(cases),
                     Factor::Is(..) => false,
                 })
+    }
+}
+
+/// The first expression that alternatives have a condition on.
+fn first_of(lists: &[Vec<Factor>]) -> Option<Id> {
+    match lists.first()?.first()? {
+        Factor::Is(id, _) => Some(*id),
+        Factor::Any(lists) => first_of(lists),
     }
 }
 

@@ -18,6 +18,7 @@ mod bounds;
 mod class_templates;
 mod compose;
 mod conditions;
+mod cover;
 mod flow_entry;
 mod gates;
 mod memory;

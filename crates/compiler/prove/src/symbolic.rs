@@ -8,14 +8,17 @@
 
 use crate::blast::Blaster;
 use crate::bounds::{Bounds, Index, Known, MOST_CASES};
+use crate::cover::{self, Packets};
 use crate::gates::{Answer, Bit};
 use crate::outcome::{Bytes, Outcome, differences, outcome};
 use ir::Verified;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
+use synth::classes::expr::Pool;
 use synth::classes::filter::Filter;
-use synth::classes::{Class, Classes, Exit, Options, settle};
+use synth::classes::path_state::PathState;
+use synth::classes::{Class, Classes, Exit, Options, settle, settled_ends};
 use synth::deadline::Deadline;
 
 /// The time limit for one question.
@@ -72,9 +75,9 @@ pub struct Question {
 
 /// A part of the comparison, which can be done by itself.
 pub enum Part {
-    /// Whether the classes of a side, the elements or the program, cover all packets. If there is a further side and they
-    /// do, its classes do as well.
-    Cover(Vec<usize>),
+    /// Whether the classes of a side, the elements or the program, cover these packets. If there is a further side and
+    /// they do, its classes do as well.
+    Cover(Vec<usize>, Packets),
     /// These classes.
     Classes(Vec<Question>),
 }
@@ -105,7 +108,7 @@ pub struct EntryClasses {
 #[derive(Default)]
 pub struct Answered {
     pairs: Pairs,
-    /// The sides whose classes are all packets, of those that were asked for.
+    /// The sides whose classes have all packets that were asked for.
     covered: Vec<usize>,
     times: BTreeMap<usize, Duration>,
     open: Vec<String>,
@@ -170,17 +173,23 @@ impl EntryClasses {
             }
             let bounds = Bounds::of(&class.filter);
             let meeting = index.meeting(&bounds);
-            let same: Vec<usize> =
+            let mut same: Vec<usize> =
                 meeting.iter().copied().filter(|at| does_same(class, &theirs[*at])).collect();
             let twin = same.iter().find(|at| theirs[**at].filter == class.filter);
             self.twins.extend(twin);
             // If all packets of the class are in one class of the program that does the same, by the same
             // expressions, the program does to them what the elements do.
-            let has_all = || {
-                let known = Known::of(&self.elements.pool, &class.filter, &bounds, &cases, deadline);
+            let has_all = |pool: &Pool, same: &[usize]| {
+                let known = Known::of(pool, &class.filter, &bounds, &cases, deadline);
                 known.is_none_or(|known| same.iter().any(|at| known.implies(&theirs[*at].filter.0)))
             };
-            if twin.is_some() || has_all() {
+            let pool = &mut self.elements.pool;
+            let is_inside = twin.is_some() || has_all(pool, &same) || {
+                let more = same_for(pool, class, theirs, meeting.iter().filter(|at| !same.contains(at)));
+                same.extend(&more);
+                !more.is_empty() && has_all(pool, &more)
+            };
+            if is_inside {
                 pairs.same += 1;
                 // Of a class without packets, there need not be one.
                 pairs.apart += theirs.len().saturating_sub(1);
@@ -195,10 +204,11 @@ impl EntryClasses {
             }
         }
         self.pairs = pairs;
-        self.parts.extend(match are_inside {
-            true => vec![Part::Cover(vec![0, 1])],
-            false => vec![Part::Cover(vec![0]), Part::Cover(vec![1])],
-        });
+        let asked: &[&[usize]] = if are_inside { &[&[0, 1]] } else { &[&[0], &[1]] };
+        for sides in asked {
+            let divided = cover::divided(&self.elements.pool, &self.walked[sides[0]], cover::TOGETHER);
+            self.parts.extend(divided.into_iter().map(|packets| Part::Cover(sides.to_vec(), packets)));
+        }
         while !questions.is_empty() {
             let rest = questions.split_off(questions.len().min(TOGETHER));
             self.parts.push(Part::Classes(std::mem::replace(&mut questions, rest)));
@@ -213,7 +223,7 @@ impl EntryClasses {
     /// How hard a part probably is, to be compared with other parts.
     pub fn weight(&self, part: &Part) -> usize {
         match part {
-            Part::Cover(sides) => self.walked[sides[0]].len().pow(2),
+            Part::Cover(_, packets) => packets.classes.len().pow(2),
             Part::Classes(questions) => questions.iter().map(|question| 1 + question.others.len()).sum(),
         }
     }
@@ -230,12 +240,13 @@ pub fn answer(
     let mut into = Answered::default();
     let pool = &entry.elements.pool;
     match part {
-        Part::Cover(sides) => {
+        Part::Cover(sides, packets) => {
             let filters = &entry.walked[sides[0]];
             let mut ask = |mut blaster: Blaster<'_>| {
                 let mut alternatives = HashMap::new();
-                filters.iter().for_each(|filter| blaster.exclude(filter, &mut alternatives));
-                let answer = blaster.ask_packet(&[], QUESTION);
+                packets.classes.iter().for_each(|at| blaster.exclude(&filters[*at], &mut alternatives));
+                let within = blaster.filter(&packets.within);
+                let answer = blaster.ask_packet(&[within], QUESTION);
                 into.asked(&blaster);
                 answer
             };
@@ -428,16 +439,30 @@ fn each_met(
     true
 }
 
-/// Whether two classes do the same by the same expressions. Of a packet that is dropped, nothing is seen.
+/// Whether two classes do the same by the same expressions.
 fn does_same(a: &Class, b: &Class) -> bool {
-    let (at_a, at_b) = (&a.end, &b.end);
-    a.exit == b.exit
-        && match a.exit {
-            Exit::Drop(_) => {
-                (&at_a.records, &at_a.cells, &at_a.finds) == (&at_b.records, &at_b.cells, &at_b.finds)
-            }
-            _ => at_a == at_b,
-        }
+    a.exit == b.exit && ends_same(a.exit, [&a.end, &b.end])
+}
+
+/// Whether packets end the same by the same expressions. Of a packet that is dropped, nothing is seen.
+fn ends_same(exit: Exit, [a, b]: [&PathState; 2]) -> bool {
+    match exit {
+        Exit::Drop(_) => (&a.records, &a.cells, &a.finds) == (&b.records, &b.cells, &b.finds),
+        _ => a == b,
+    }
+}
+
+/// The classes that do the same as this one for packets of its own, because its filter says more than theirs.
+fn same_for<'c>(
+    pool: &mut Pool,
+    class: &Class,
+    all: &[Class],
+    others: impl Iterator<Item = &'c usize>,
+) -> Vec<usize> {
+    let others: Vec<usize> = others.copied().filter(|at| all[*at].exit == class.exit).collect();
+    let ends = settled_ends(pool, &class.filter, others.iter().map(|at| &all[*at].end));
+    let same = others.into_iter().zip(&ends).filter(|(_, end)| ends_same(class.exit, [&class.end, end]));
+    same.map(|(at, _)| at).collect()
 }
 
 /// Whether packets may leave by both exits.
@@ -463,8 +488,14 @@ impl Comparison {
             let (number, unsorted) = (entry.number, entry.unsorted);
             self.open.push(format!("entry {number}: {unsorted} classes of the elements, for lack of time"));
         }
+        for side in 0..2 {
+            let has = |sides: &[usize]| sides.contains(&side);
+            let asked = entry.parts.iter().filter(|part| matches!(part, Part::Cover(sides, _) if has(sides)));
+            let asked = asked.count();
+            let covered = answers.iter().filter(|answered| has(&answered.covered)).count();
+            self.covered[side] += usize::from(asked > 0 && covered == asked);
+        }
         for answered in answers {
-            answered.covered.into_iter().for_each(|side| self.covered[side] += 1);
             let times = answered.times.into_iter();
             self.times.extend(times.map(|(class, time)| (entry.first[0] + class, time)));
             self.open.extend(answered.open);

@@ -50,7 +50,7 @@ use std::mem::take;
 
 pub use names::field_of;
 pub use path::{Counts, Exit, Left, Options, Step, Wasted};
-pub use settle::settle;
+pub use settle::{settle, settled_ends};
 
 /// A traffic class.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use super::Class;
 use super::expr::{Atom, BIAS, Bits, Id, Log, NO_WRITES, Node, Pool, RecWrite, Root, TransportSum, Write};
 use super::facts::Facts;
 use super::filter::{Factor, Filter};
-use super::path_state::StateLocation;
+use super::path_state::{PathState, StateLocation};
 use super::simplify::Maker;
 use super::writes::{read, write};
 use ir::analysis::interval::IntervalSet;
@@ -23,21 +23,23 @@ use rustc_hash::FxHashMap;
 pub fn settle(pool: &mut Pool, class: &mut Class) {
     let Some(mut settler) = Settler::of(pool, &mut class.filter) else { return };
     class.filter = settler.filter(&class.filter);
-    let end = &mut class.end;
-    for id in [&mut end.data, &mut end.end, &mut end.rest, &mut end.packet_type] {
-        *id = settler.id(*id);
-    }
-    for place in &mut end.places {
-        if let StateLocation::At(id) = place {
-            *id = settler.id(*id);
-        }
-    }
-    end.cells.values_mut().for_each(|id| *id = settler.id(*id));
-    end.bytes = settler.writes(&end.bytes);
-    end.annos = settler.writes(&end.annos);
-    end.records = settler.rec_writes(&end.records);
-    end.finds.iter_mut().for_each(|find| *find = settler.found(*find));
+    settler.end(&mut class.end);
 }
+
+/// The ends of other classes, as they are for packets that pass this filter; none if no packet does.
+pub fn settled_ends<'e>(
+    pool: &mut Pool,
+    filter: &Filter,
+    ends: impl IntoIterator<Item = &'e PathState>,
+) -> Vec<PathState> {
+    let Some(mut settler) = Settler::of(pool, &mut filter.clone()) else { return vec![] };
+    let mut settled: Vec<PathState> = ends.into_iter().cloned().collect();
+    settled.iter_mut().for_each(|end| settler.end(end));
+    settled
+}
+
+/// Alternatives are compared with those around them if they are so few.
+const FEW: usize = 4;
 
 /// Simplifies expressions of one class.
 struct Settler<'a> {
@@ -49,6 +51,8 @@ struct Settler<'a> {
     pinned: FxHashMap<Id, u64>,
     known: FxHashMap<Id, Id>,
     conditions: FxHashMap<(Id, IntervalSet), Id>,
+    /// Alternatives that stand beside those that are looked at, or around them: each packet passes one of each.
+    around: Vec<Vec<Vec<Factor>>>,
     logs: FxHashMap<Log, Log>,
 }
 
@@ -88,12 +92,29 @@ impl Settler<'_> {
             pinned,
             known: FxHashMap::default(),
             conditions: FxHashMap::default(),
+            around: vec![],
             logs: FxHashMap::default(),
         })
     }
 
     fn make(&mut self) -> Maker<'_> {
         Maker { pool: self.pool, facts: &self.facts }
+    }
+
+    fn end(&mut self, end: &mut PathState) {
+        for id in [&mut end.data, &mut end.end, &mut end.rest, &mut end.packet_type] {
+            *id = self.id(*id);
+        }
+        for place in &mut end.places {
+            if let StateLocation::At(id) = place {
+                *id = self.id(*id);
+            }
+        }
+        end.cells.values_mut().for_each(|id| *id = self.id(*id));
+        end.bytes = self.writes(&end.bytes);
+        end.annos = self.writes(&end.annos);
+        end.records = self.rec_writes(&end.records);
+        end.finds.iter_mut().for_each(|find| *find = self.found(*find));
     }
 
     /// The conditions of the filter itself.
@@ -120,13 +141,24 @@ impl Settler<'_> {
     fn any(&mut self, lists: &[Vec<Factor>], into: &mut Filter) {
         let lists: Vec<Vec<Factor>> = lists.iter().filter_map(|list| self.list(list)).collect();
         // All packets pass an alternative without conditions.
-        if lists.iter().all(|list| !list.is_empty()) {
-            into.0.push(Factor::Any(lists));
+        if lists.iter().any(Vec::is_empty) || self.around.contains(&lists) {
+            return;
         }
+        if lists.len() <= FEW {
+            self.around.push(lists.clone());
+        }
+        into.0.push(Factor::Any(lists));
     }
 
     /// The conditions of an alternative; `None` if no packet passes it.
     fn list(&mut self, factors: &[Factor]) -> Option<Vec<Factor>> {
+        let around = self.around.len();
+        let settled = self.conditions_of(factors);
+        self.around.truncate(around);
+        settled
+    }
+
+    fn conditions_of(&mut self, factors: &[Factor]) -> Option<Vec<Factor>> {
         let mut settled = Filter::default();
         for factor in factors {
             match factor {
