@@ -157,7 +157,7 @@ fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown
         None if proof.is_equal() => RegionResult::Equal,
         None => RegionResult::NotRefuted,
     };
-    let mut not_decided = proof.comparison.open.clone();
+    let mut not_decided = vec![];
     let sides = ["the elements", "the fused program"];
     for ((left, is_late), side) in proof.left.iter().zip(proof.late).zip(sides) {
         let limit = match is_late {
@@ -165,9 +165,11 @@ fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown
             false => format!("{} classes (--max-classes)", limits.classes),
         };
         if *left > 0 {
-            not_decided.push(format!("{left} ways through {side} beyond the limit of {limit}"));
+            let ways = text::plural(*left, "way");
+            not_decided.push(format!("{ways} through {side} beyond the limit of {limit}"));
         }
     }
+    not_decided.extend(proof.comparison.open.iter().cloned());
     let pairs = proof.comparison.pairs;
     Shown {
         result: verdict,

@@ -74,7 +74,7 @@ fn less_than_everything_is_not_refuted() {
     assert!(shown.contains("beyond the limit of 9 classes (--max-classes)\n"), "{shown}");
     let shown = folder.millrace(&["synth", "--prove", CHAIN, "--limit", "0"]).sound().text();
     assert!(shown.contains("\nfused region 1: not refuted\n"), "{shown}");
-    assert!(shown.contains("  open      entry 0: "), "{shown}");
+    assert!(shown.contains("  open      1 way through the elements beyond the limit of time"), "{shown}");
     assert!(shown.contains("(limits: 0 s, "), "{shown}");
 }
 
@@ -134,10 +134,27 @@ fn chains_with_traffic_both_ways_are_equal() {
     }
 }
 
-/// Orders of three NFs of the field that are decided within 10 s on an idle machine, by their numbers in
-/// `both_ways`.
-const DECIDED: [[usize; 3]; 9] =
-    [[3, 2, 0], [6, 3, 1], [1, 0, 6], [4, 6, 2], [3, 1, 6], [4, 6, 7], [3, 7, 6], [4, 3, 6], [2, 1, 7]];
+/// Orders of three NFs of the field that are decided within 25 s on an idle machine, by their numbers in
+/// `both_ways`: all but three, whose classes are more than 14,000.
+const DECIDED: [[usize; 3]; 17] = [
+    [3, 2, 0],
+    [6, 3, 1],
+    [1, 0, 6],
+    [6, 4, 2],
+    [0, 1, 4],
+    [1, 2, 7],
+    [0, 6, 5],
+    [4, 6, 2],
+    [3, 1, 2],
+    [4, 5, 6],
+    [5, 7, 3],
+    [3, 1, 6],
+    [7, 2, 0],
+    [4, 6, 7],
+    [3, 7, 6],
+    [4, 3, 6],
+    [2, 1, 7],
+];
 
 /// Three NFs as people write them, each with ARP. With `MILLRACE_PROVE_FIELD`, as `scripts/prove` sets it, further
 /// chains of three, too.
