@@ -5,8 +5,8 @@
 //! lists the guarantees, and each implementation states why they hold.
 #![expect(unsafe_code, reason = "declares the trait whose addresses machine code follows")]
 
-/// What packets earlier in a burst found in a table.
-#[derive(Clone, Copy, Debug)]
+/// What packets earlier in a burst found in a table, by the same lookup of a program.
+#[derive(Clone, Copy, Default, Debug)]
 pub struct FoundEarlier<'a> {
     /// Their places in the burst.
     pub list: &'a [u16],
@@ -16,7 +16,7 @@ pub struct FoundEarlier<'a> {
 
 impl FoundEarlier<'_> {
     /// The records, in the order of the packets.
-    pub fn records(&self) -> impl Iterator<Item = u64> {
+    pub fn found(&self) -> impl Iterator<Item = u64> {
         let found = self.list.iter().filter_map(|index| self.records.get(usize::from(*index)));
         found.copied().filter(|record| *record != 0)
     }
@@ -224,8 +224,8 @@ pub unsafe trait Table: Send {
     /// Finds the record of the key, or creates it. `args` are the program's; `now_ns` is the burst's clock.
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created;
 
-    /// [`Table::create`] where packets earlier in the burst found records and have not stored anything in them
-    /// yet: the records count as used at `now_ns`, for a table that evicts what was not used for long.
+    /// [`Table::create`] where packets earlier in the burst found records by the same lookup, and have not
+    /// stored anything in them yet: the records count as used at `now_ns`, for a table that evicts what was not used for long.
     fn create_behind(
         &mut self,
         key: &[u64],

@@ -34,7 +34,8 @@ impl Bounds {
     }
 }
 
-/// The alternatives that are looked at one by one, of all classes of an entry together.
+/// The alternatives that are looked at one by one, of all classes of an entry together. Classes behind those that use
+/// them up are left to the solver.
 pub const MOST_CASES: usize = 30_000;
 
 /// What holds for all packets that pass some conditions: a weaker test than the solver's.

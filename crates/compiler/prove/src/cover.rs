@@ -7,7 +7,7 @@
 use crate::bounds::Bounds;
 use ir::analysis::interval::IntervalSet;
 use std::collections::{BTreeMap, HashMap};
-use synth::classes::expr::{Id, Pool};
+use synth::classes::expr::Id;
 use synth::classes::filter::Filter;
 
 /// Some of all packets, and the classes that may have some of them.
@@ -27,7 +27,7 @@ const DEPTH: usize = 12;
 const SETS: usize = 4;
 
 /// All packets, in parts that no more than `together` classes have packets of, if they can be divided so.
-pub fn divided(pool: &Pool, filters: &[Filter], together: usize) -> Vec<Packets> {
+pub fn divided(filters: &[Filter], together: usize) -> Vec<Packets> {
     let all = Packets { within: Filter::default(), classes: (0..filters.len()).collect() };
     if filters.len() <= together {
         return vec![all];
@@ -36,9 +36,8 @@ pub fn divided(pool: &Pool, filters: &[Filter], together: usize) -> Vec<Packets>
     let mut done = vec![];
     let mut open = vec![(all, 0)];
     while let Some((packets, depth)) = open.pop() {
-        let halves = (packets.classes.len() > together && depth < DEPTH)
-            .then(|| halves(pool, &bounds, &packets))
-            .flatten();
+        let halves =
+            (packets.classes.len() > together && depth < DEPTH).then(|| halves(&bounds, &packets)).flatten();
         match halves {
             Some(halves) => open.extend(halves.map(|half| (half, depth + 1))),
             None => done.push(packets),
@@ -48,7 +47,7 @@ pub fn divided(pool: &Pool, filters: &[Filter], together: usize) -> Vec<Packets>
 }
 
 /// The packets in two parts, if that leaves fewer classes for each.
-fn halves(pool: &Pool, bounds: &[Bounds], packets: &Packets) -> Option<[Packets; 2]> {
+fn halves(bounds: &[Bounds], packets: &Packets) -> Option<[Packets; 2]> {
     let mut sets: BTreeMap<Id, HashMap<&IntervalSet, usize>> = BTreeMap::new();
     for &class in &packets.classes {
         for (id, set) in bounds[class].sets() {
@@ -62,7 +61,7 @@ fn halves(pool: &Pool, bounds: &[Bounds], packets: &Packets) -> Option<[Packets;
         let mut most: Vec<_> = sets.iter().map(|(set, count)| (*count, *set)).collect();
         most.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.intervals().cmp(b.1.intervals())));
         for (_, set) in most.into_iter().take(SETS) {
-            let parts = [set.clone(), set.complement(pool.max(id))];
+            let parts = [set.clone(), set.complement(u64::MAX)];
             let counts = parts.each_ref().map(|part| {
                 let meeting = sets.iter().filter(|(set, _)| set.meets(part));
                 any + meeting.map(|(_, count)| count).sum::<usize>()
@@ -130,7 +129,7 @@ b9:
         let program = Verified::new(ir::text::parse(PROGRAM).expect("a program")).expect("it is valid");
         let classes = Classes::of(&program, &Options::default());
         let filters: Vec<Filter> = classes.classes.iter().map(|class| class.filter.clone()).collect();
-        let parts = divided(&classes.pool, &filters, 1);
+        let parts = divided(&filters, 1);
         assert!(parts.len() > 2, "{parts:?}");
         let deadline = Deadline::default();
         let blaster = || Blaster::new(&classes.pool, &deadline);

@@ -180,7 +180,7 @@ pub fn prove(
         parallel::each(parallel::threads(), &vec![1; region.entries.len()], make, |(), entry| {
             let mut classes = EntryClasses::walk([&reference, &made], entry, &options);
             if limits.symbolic {
-                classes.sort(&compared_by);
+                classes.sort(&compared_by, cover::TOGETHER);
             }
             classes
         });
@@ -224,10 +224,11 @@ pub fn prove(
         let mut compare = |threads| {
             compare(&subject, &entries, (&compared_by, threads), &mut proof, &mut found);
         };
-        if limits.packets == 0 || entries.iter().any(EntryClasses::has_questions) {
+        let is_open = |entry: &EntryClasses| entry.has_questions() || entry.parts.is_empty();
+        if limits.packets == 0 || entries.iter().any(is_open) {
             compare(parallel::threads());
         } else {
-            // All that is left is one question for a thread.
+            // All that is left is whether the classes are all packets, for one thread.
             ran = Some(parallel::both(|| compare(1), run_soon).1);
         }
     }

@@ -4,7 +4,8 @@
 //! a different outcome. Classes of both sides are put into one form first ([`settle`]). Where the program has
 //! the class as it is, no question is needed; classes that share no packet by their conditions alone
 //! ([`crate::bounds`]) are not looked at. Identical expressions and bits need no question either; the solver
-//! decides all others. It also checks that the classes of each side cover all packets: so a packet that is in no class with another outcome is in one with the same.
+//! decides all others. It also checks that the classes of each side cover all packets, some packets at a time
+//! ([`crate::cover`]): so a packet that is in no class with another outcome is in one with the same.
 
 use crate::blast::Blaster;
 use crate::bounds::{Bounds, Index, Known, MOST_CASES};
@@ -110,6 +111,8 @@ pub struct Answered {
     pairs: Pairs,
     /// The sides whose classes have all packets that were asked for.
     covered: Vec<usize>,
+    /// The side that was asked for and has not all of them, or for which that was not decided.
+    uncovered: Option<(usize, Answer)>,
     times: BTreeMap<usize, Duration>,
     open: Vec<String>,
     /// Questions to the solver.
@@ -153,8 +156,9 @@ impl EntryClasses {
         }
     }
 
-    /// Finds what the solver has to decide, until a deadline.
-    pub fn sort(&mut self, deadline: &Deadline) {
+    /// Finds what the solver has to decide, until a deadline. Whether classes are all packets is asked about
+    /// `together` of them at once.
+    pub fn sort(&mut self, deadline: &Deadline, together: usize) {
         let (mine, theirs) = (&self.elements.classes, &self.program.classes);
         let bounds: Vec<Bounds> = theirs.iter().map(|class| Bounds::of(&class.filter)).collect();
         let mut index = Index::of(&bounds);
@@ -185,7 +189,8 @@ impl EntryClasses {
             };
             let pool = &mut self.elements.pool;
             let is_inside = twin.is_some() || has_all(pool, &same) || {
-                let more = same_for(pool, class, theirs, meeting.iter().filter(|at| !same.contains(at)));
+                let others = meeting.iter().filter(|at| !same.contains(at));
+                let more = same_for(pool, class, theirs, others, deadline);
                 same.extend(&more);
                 !more.is_empty() && has_all(pool, &more)
             };
@@ -208,7 +213,7 @@ impl EntryClasses {
         // Without the ways that were left out, they are not all.
         let is_whole = [&self.elements, &self.program].iter().all(|side| side.left.is_empty());
         for sides in asked.iter().filter(|_| is_whole) {
-            let divided = cover::divided(&self.elements.pool, &self.walked[sides[0]], cover::TOGETHER);
+            let divided = cover::divided(&self.walked[sides[0]], together);
             self.parts.extend(divided.into_iter().map(|packets| Part::Cover(sides.to_vec(), packets)));
         }
         while !questions.is_empty() {
@@ -261,13 +266,7 @@ pub fn answer(
             }
             match answer {
                 Answer::Never => into.covered.clone_from(sides),
-                answer => into.open.push(format!(
-                    "entry {}: whether the {} classes of {} are all packets is {}",
-                    entry.number,
-                    filters.len(),
-                    ["the elements", "the fused program"][sides[0]],
-                    if answer == Answer::Found { "not so" } else { "not decided" }
-                )),
+                answer => into.uncovered = Some((sides[0], answer)),
             }
         }
         Part::Classes(questions) => {
@@ -457,14 +456,24 @@ fn ends_same(exit: Exit, [a, b]: [&PathState; 2]) -> bool {
     }
 }
 
+/// Classes whose ends are put into another one's form: each makes expressions.
+const MOST_OTHERS: usize = 64;
+
 /// The classes that do the same as this one for packets of its own, because its filter says more than theirs.
 fn same_for<'c>(
     pool: &mut Pool,
     class: &Class,
     all: &[Class],
     others: impl Iterator<Item = &'c usize>,
+    deadline: &Deadline,
 ) -> Vec<usize> {
-    let others: Vec<usize> = others.copied().filter(|at| all[*at].exit == class.exit).collect();
+    if deadline.is_over() {
+        return vec![];
+    }
+    // No form makes more or fewer of these.
+    let counts = |class: &Class| (class.exit, class.end.finds.len(), class.end.records.len());
+    let others = others.copied().filter(|at| counts(&all[*at]) == counts(class));
+    let others: Vec<usize> = others.take(MOST_OTHERS).collect();
     let ends = settled_ends(pool, &class.filter, others.iter().map(|at| &all[*at].end));
     let same = others.into_iter().zip(&ends).filter(|(_, end)| ends_same(class.exit, [&class.end, end]));
     same.map(|(at, _)| at).collect()
@@ -499,6 +508,17 @@ impl Comparison {
             let asked = asked.count();
             let covered = answers.iter().filter(|answered| has(&answered.covered)).count();
             self.covered[side] += usize::from(asked > 0 && covered == asked);
+            for (answer, told) in [(Answer::Found, "not so"), (Answer::Unknown, "not decided")] {
+                let parts = answers.iter().filter(|it| it.uncovered == Some((side, answer))).count();
+                let which = if asked > 1 { format!(", for {parts} of {asked} parts") } else { String::new() };
+                let (number, classes) = (entry.number, entry.walked[side].len());
+                let name = ["the elements", "the fused program"][side];
+                if parts > 0 {
+                    self.open.push(format!(
+                        "entry {number}: whether the {classes} classes of {name} are all packets is {told}{which}"
+                    ));
+                }
+            }
         }
         for answered in answers {
             let times = answered.times.into_iter();
@@ -581,7 +601,7 @@ b4:
 ";
 
     /// The sides whose classes are all packets, and what is left open, once a class of the program is lost.
-    fn covered(lost: Option<Exit>) -> (Vec<usize>, usize) {
+    fn covered(lost: Option<Exit>, together: usize) -> (Vec<usize>, usize) {
         let program = Verified::new(ir::text::parse(BY_PROTOCOL).expect("a program")).expect("it is valid");
         let mut entry = EntryClasses::walk([&program, &program], 0, &Options::default());
         if let Some(at) = entry.program.classes.iter().position(|class| Some(class.exit) == lost) {
@@ -589,7 +609,7 @@ b4:
             entry.walked[1].remove(at);
         }
         let deadline = Deadline::default();
-        entry.sort(&deadline);
+        entry.sort(&deadline, together);
         let mut all = Comparison::default();
         let answers = entry.parts.iter().map(|part| answer(&entry, part, &deadline, &mut |_, _| true));
         all.add(&entry, answers.collect());
@@ -599,10 +619,11 @@ b4:
     /// A class that a walk lost is noticed, although no class of the elements meets another one.
     #[test]
     fn a_lost_class_is_noticed() {
-        assert_eq!(covered(None), (vec![1, 1], 0));
-        for port in 0..2 {
-            assert_eq!(covered(Some(Exit::Emit(port))), (vec![1, 0], 1));
+        for together in [cover::TOGETHER, 1] {
+            assert_eq!(covered(None, together), (vec![1, 1], 0));
+            for exit in [Exit::Emit(0), Exit::Emit(1), Exit::Drop(0)] {
+                assert_eq!(covered(Some(exit), together), (vec![1, 0], 1));
+            }
         }
-        assert_eq!(covered(Some(Exit::Drop(0))), (vec![1, 0], 1));
     }
 }

@@ -365,11 +365,11 @@ fn handlers(outcome: &mut Outcome) -> Vec<(String, Result<String, String>)> {
         let handlers = node.element.as_mut().map(|element| element.handlers().list());
         names.extend(handlers.into_iter().flatten().map(|handler| format!("{}.{}", node.name, handler.name)));
     }
-    let values = names.into_iter().map(|name| {
+    let read = |name: String| {
         let value = outcome.read(&name);
         (name, value)
-    });
-    values.collect()
+    };
+    names.into_iter().map(read).collect()
 }
 
 /// Runs a chain that its scripts change while packets of a few flows are repeated. Returns the values of its

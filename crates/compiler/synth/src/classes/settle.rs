@@ -390,3 +390,28 @@ impl Arrived {
         is
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(pool: &mut Pool, filter: &Filter) -> Filter {
+        Settler::of(pool, &mut filter.clone()).expect("packets pass").filter(filter)
+    }
+
+    /// Alternatives in others are left out where the same stand around them, and not where they stand in the
+    /// other alternative.
+    #[test]
+    fn alternatives_are_not_repeated() {
+        let mut pool = Pool::default();
+        let [a, b, c] = [0, 1, 2].map(|cell| pool.atom(Atom::Cell(cell)));
+        let is = |id: Id, number: u64| Factor::Is(id, IntervalSet::one(number));
+        let repeated = || Factor::Any(vec![vec![is(a, 1)], vec![is(a, 2), is(b, 1)]]);
+        let inside = Factor::Any(vec![vec![is(c, 1), repeated()], vec![is(c, 2), repeated()]]);
+        let alone = Filter(vec![inside.clone()]);
+        assert_eq!(settled(&mut pool, &alone), alone);
+        let without = Factor::Any(vec![vec![is(c, 1)], vec![is(c, 2)]]);
+        let around = Filter(vec![repeated(), inside]);
+        assert_eq!(settled(&mut pool, &around), Filter(vec![repeated(), without]));
+    }
+}

@@ -108,8 +108,9 @@ impl Mappings {
         }
     }
 
-    /// Removes the mappings that were due and still are, once all answers are there: in the walk's order,
-    /// with and without a cache, because later mappings take their places, and so the walk comes by them.
+    /// Removes the mappings that were due and still are: once all answers are there, and at the next tick if
+    /// nobody answers. They go in the walk's order, with and without a cache: later mappings take their
+    /// places, and the walk comes by these places.
     pub(super) fn end_due(&mut self) {
         self.held.unanswered = 0;
         let mut due = std::mem::take(&mut self.reaper.due);
@@ -144,18 +145,19 @@ impl Mappings {
 
     /// When a mapping expires, if it may be evicted now.
     fn may_go(&self, record: RecordId) -> Option<u64> {
-        let mut age = self.age(record);
-        if self.lines(record).iter().any(|line| self.in_use.contains(line)) {
-            let since_ns = self.now_ns.saturating_sub(age.last_ns);
-            age.due_ns = age.due_ns.saturating_add(since_ns);
-            age.guaranteed_ns = age.guaranteed_ns.saturating_add(since_ns);
-            age.last_ns += since_ns;
-        }
+        let age = self.age(record);
         // What a flow cache counted is merged late; only a guarantee must be kept all the same.
         let is_late = age.guaranteed_ns > age.last_ns && self.is_held(record);
         let late_ns = if is_late { MERGED_WITHIN_NS } else { 0 };
-        let may = age.guaranteed_ns.saturating_add(late_ns) <= self.now_ns && !self.is_condemned(record);
-        may.then_some(age.due_ns)
+        let guaranteed_ns = age.guaranteed_ns.saturating_add(late_ns);
+        if guaranteed_ns > self.now_ns || self.is_condemned(record) {
+            return None;
+        }
+        // A packet of this burst that has found the mapping makes it last longer, never shorter.
+        let is_used = self.lines(record).iter().any(|line| self.in_use.contains(line));
+        let since_ns = if is_used { self.now_ns.saturating_sub(age.last_ns) } else { 0 };
+        let may = guaranteed_ns.saturating_add(since_ns) <= self.now_ns;
+        may.then_some(age.due_ns.saturating_add(since_ns))
     }
 
     fn look_for_victims(&mut self) {

@@ -66,17 +66,7 @@ unsafe impl Table for SharedMappings {
     }
 
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {
-        let found = read_key(key).and_then(|key| {
-            self.with(|mappings| {
-                let found = mappings.find_or_make(key, args, now_ns);
-                debug_assert!(found == 0 || has_right_delta(mappings, key, found), "{key:?}");
-                found
-            })
-        });
-        match found {
-            Some(address) if address != 0 => Created::Record(address),
-            _ => Created::Refused,
-        }
+        self.create_behind(key, args, now_ns, FoundEarlier::default())
     }
 
     fn create_behind(
@@ -86,10 +76,19 @@ unsafe impl Table for SharedMappings {
         now_ns: u64,
         earlier: FoundEarlier<'_>,
     ) -> Created {
-        self.with(|mappings| mappings.note_in_use(earlier.records()));
-        let created = self.create(key, args, now_ns);
-        self.with(|mappings| mappings.in_use.clear());
-        created
+        let found = read_key(key).and_then(|key| {
+            self.with(|mappings| {
+                mappings.note_in_use(earlier.found());
+                let found = mappings.find_or_make(key, args, now_ns);
+                mappings.in_use.clear();
+                debug_assert!(found == 0 || has_right_delta(mappings, key, found), "{key:?}");
+                found
+            })
+        });
+        match found {
+            Some(address) if address != 0 => Created::Record(address),
+            _ => Created::Refused,
+        }
     }
 
     fn cache_validity(&self) -> Option<CacheValidity> {
