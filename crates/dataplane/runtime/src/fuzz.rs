@@ -372,6 +372,14 @@ fn handlers(outcome: &mut Outcome) -> Vec<(String, Result<String, String>)> {
     names.into_iter().map(read).collect()
 }
 
+/// The lines of a value in their order.
+#[cfg(test)]
+fn sorted(value: &str) -> String {
+    let mut lines: Vec<&str> = value.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
 /// Runs a chain that its scripts change while packets of a few flows are repeated. Returns the values of its
 /// handlers at the end, and what shortened the packets' way. Two passes take 12 times `step_ns`.
 #[cfg(test)]
@@ -388,7 +396,12 @@ pub(crate) fn run_changing(
     let frames: Vec<Vec<u8>> = (0..30).map(|_| frame(&mut choices)).collect();
     let setup = Setup { text: text.into(), frames, burst: 5, step_ns };
     let (seen, shortened) = run(&setup, How { fused, evaluator, cache, pass_queues: true }).expect("frames");
-    let handlers = seen.handlers.iter().map(|(name, value)| format!("{name} {value:?}"));
+    // A full table evicts by what is merged so far, and so later mappings may take other places.
+    let is_full = text.contains("MAPPING_CAPACITY");
+    let handlers = seen.handlers.iter().map(|(name, value)| {
+        let value = value.as_ref().map(|value| if is_full { sorted(value) } else { value.clone() });
+        format!("{name} {value:?}")
+    });
     (handlers.chain(seen.counters.iter().map(|book| format!("{book:?}"))).collect(), shortened)
 }
 
