@@ -225,7 +225,8 @@ pub unsafe trait Table: Send {
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created;
 
     /// [`Table::create`] where packets earlier in the burst found records by the same lookup, and have not
-    /// stored anything in them yet: the records count as used at `now_ns`, for a table that evicts what was not used for long.
+    /// stored anything in them yet: the records count as used at `now_ns`, for a table that evicts what was
+    /// not used for long.
     fn create_behind(
         &mut self,
         key: &[u64],

@@ -109,10 +109,8 @@ pub struct EntryClasses {
 #[derive(Default)]
 pub struct Answered {
     pairs: Pairs,
-    /// The sides whose classes have all packets that were asked for.
-    covered: Vec<usize>,
-    /// The side that was asked for and has not all of them, or for which that was not decided.
-    uncovered: Option<(usize, Answer)>,
+    /// Whether a packet is in no class, for a [`Part::Cover`].
+    outside: Option<Answer>,
     times: BTreeMap<usize, Duration>,
     open: Vec<String>,
     /// Questions to the solver.
@@ -264,10 +262,7 @@ pub fn answer(
                     answer = ask(blaster(pool, deadline));
                 }
             }
-            match answer {
-                Answer::Never => into.covered.clone_from(sides),
-                answer => into.uncovered = Some((sides[0], answer)),
-            }
+            into.outside = Some(answer);
         }
         Part::Classes(questions) => {
             let mut blaster = Blaster::new(pool, deadline);
@@ -502,28 +497,39 @@ impl Comparison {
             let (number, unsorted) = (entry.number, entry.unsorted);
             self.open.push(format!("entry {number}: {unsorted} classes of the elements, for lack of time"));
         }
-        for side in 0..2 {
-            let has = |sides: &[usize]| sides.contains(&side);
-            let asked = entry.parts.iter().filter(|part| matches!(part, Part::Cover(sides, _) if has(sides)));
-            let asked = asked.count();
-            let covered = answers.iter().filter(|answered| has(&answered.covered)).count();
-            self.covered[side] += usize::from(asked > 0 && covered == asked);
+        self.add_cover(entry, &answers);
+        for answered in answers {
+            let times = answered.times.into_iter();
+            self.times.extend(times.map(|(class, time)| (entry.first[0] + class, time)));
+            self.open.extend(answered.open);
+        }
+    }
+
+    /// Adds whether the classes of an entry are all packets: if that is so for each part.
+    fn add_cover(&mut self, entry: &EntryClasses, answers: &[Answered]) {
+        let mut asked: BTreeMap<&[usize], Vec<Option<Answer>>> = BTreeMap::new();
+        for (at, part) in entry.parts.iter().enumerate() {
+            if let Part::Cover(sides, _) = part {
+                asked.entry(sides).or_default().push(answers.get(at).and_then(|answered| answered.outside));
+            }
+        }
+        for (sides, answers) in asked {
+            if answers.iter().all(|answer| *answer == Some(Answer::Never)) {
+                sides.iter().for_each(|side| self.covered[*side] += 1);
+                continue;
+            }
+            let (number, all) = (entry.number, answers.len());
+            let classes = entry.walked[sides[0]].len();
+            let name = ["the elements", "the fused program"][sides[0]];
             for (answer, told) in [(Answer::Found, "not so"), (Answer::Unknown, "not decided")] {
-                let parts = answers.iter().filter(|it| it.uncovered == Some((side, answer))).count();
-                let which = if asked > 1 { format!(", for {parts} of {asked} parts") } else { String::new() };
-                let (number, classes) = (entry.number, entry.walked[side].len());
-                let name = ["the elements", "the fused program"][side];
+                let parts = answers.iter().filter(|it| **it == Some(answer)).count();
+                let which = if all > 1 { format!(", for {parts} of {all} parts") } else { String::new() };
                 if parts > 0 {
                     self.open.push(format!(
                         "entry {number}: whether the {classes} classes of {name} are all packets is {told}{which}"
                     ));
                 }
             }
-        }
-        for answered in answers {
-            let times = answered.times.into_iter();
-            self.times.extend(times.map(|(class, time)| (entry.first[0] + class, time)));
-            self.open.extend(answered.open);
         }
     }
 }

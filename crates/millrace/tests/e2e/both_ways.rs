@@ -278,7 +278,7 @@ const FIELD: [(&str, bool); 8] = [
 ];
 
 /// Twenty orders of three of them, by their numbers.
-const ORDERS: [[usize; 3]; 20] = [
+pub const ORDERS: [[usize; 3]; 20] = [
     [3, 2, 0],
     [6, 3, 1],
     [1, 0, 6],
