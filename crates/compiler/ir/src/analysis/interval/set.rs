@@ -2,9 +2,11 @@
 //!
 //! Invariants: intervals are sorted, disjoint and not adjacent, so that equal sets are equal values.
 
-/// A set of 64-bit numbers.
+use smallvec::{SmallVec, smallvec};
+
+/// A set of 64-bit numbers. Most are one interval, which has no memory of its own.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub struct IntervalSet(Vec<(u64, u64)>);
+pub struct IntervalSet(SmallVec<[(u64, u64); 1]>);
 
 impl IntervalSet {
     /// Every number.
@@ -14,7 +16,7 @@ impl IntervalSet {
 
     /// The numbers from `first` to `last`; none where `first` is larger.
     pub fn range(first: u64, last: u64) -> IntervalSet {
-        IntervalSet(if first <= last { vec![(first, last)] } else { vec![] })
+        IntervalSet(if first <= last { smallvec![(first, last)] } else { smallvec![] })
     }
 
     /// One number.
@@ -26,7 +28,7 @@ impl IntervalSet {
     pub fn from_intervals(intervals: impl IntoIterator<Item = (u64, u64)>) -> IntervalSet {
         let mut all: Vec<(u64, u64)> = intervals.into_iter().filter(|(first, last)| first <= last).collect();
         all.sort_unstable();
-        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(all.len());
+        let mut joined: SmallVec<[(u64, u64); 1]> = SmallVec::new();
         for (first, last) in all {
             match joined.last_mut() {
                 Some(open) if first <= open.1.saturating_add(1) => open.1 = open.1.max(last),
@@ -88,7 +90,10 @@ impl IntervalSet {
     #[must_use]
     pub fn intersection(&self, other: &IntervalSet) -> IntervalSet {
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
-        let mut both = vec![];
+        if let ([a], [b]) = (self.intervals(), other.intervals()) {
+            return IntervalSet::range(a.0.max(b.0), a.1.min(b.1));
+        }
+        let mut both = SmallVec::new();
         while let (Some(&&(a_first, a_last)), Some(&&(b_first, b_last))) = (a.peek(), b.peek()) {
             let (first, last) = (a_first.max(b_first), a_last.min(b_last));
             if first <= last {
@@ -106,7 +111,7 @@ impl IntervalSet {
     /// Numbers up to `max` that are not in the set.
     #[must_use]
     pub fn complement(&self, max: u64) -> IntervalSet {
-        let mut others = vec![];
+        let mut others: Vec<(u64, u64)> = vec![];
         let mut from = Some(0u64);
         for (first, last) in &self.0 {
             if let (Some(start), Some(end)) = (from, first.checked_sub(1)) {
