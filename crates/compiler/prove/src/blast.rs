@@ -10,7 +10,7 @@ use crate::gates::{Answer, Bit, Gates, Word};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
 use shm::descriptor::{BUF_BYTES, HEADROOM};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
 use synth::classes::field_of;
@@ -417,6 +417,39 @@ impl<'p> Blaster<'p> {
         bit
     }
 
+    /// Prepares an expression's conditions for many questions: bits that say in which of these sets its number is are made
+    /// of one bit for each part of the numbers that the sets tell apart. What the solver learns about many conditions is
+    /// said by few of these, and by more of the number's own bits.
+    pub fn tell_apart(&mut self, id: Id, sets: &[&IntervalSet]) {
+        let word = self.word(id);
+        if word.iter().all(|bit| self.gates.known(*bit).is_some()) {
+            return;
+        }
+        let parts: Vec<(Bit, Vec<bool>)> = parts_of(sets)
+            .into_iter()
+            .map(|(held, part)| {
+                let (bit, inside) = (self.gates.fresh(), self.inside(&word, &part));
+                self.gates.clause(&[!bit, inside]);
+                self.gates.clause(&[bit, !inside]);
+                (bit, held)
+            })
+            .collect();
+        let all: Vec<Bit> = parts.iter().map(|(bit, _)| *bit).collect();
+        self.gates.clause(&all);
+        for (at, one) in all.iter().enumerate() {
+            for other in &all[..at] {
+                self.gates.clause(&[!*one, !*other]);
+            }
+        }
+        for (at, set) in sets.iter().enumerate() {
+            let is_in = self.gates.fresh();
+            for (bit, held) in &parts {
+                self.gates.clause(&[!*bit, if held[at] { is_in } else { !is_in }]);
+            }
+            self.sets.insert((id, (*set).clone()), is_in);
+        }
+    }
+
     /// Whether a packet passes a filter.
     pub fn filter(&mut self, filter: &Filter) -> Bit {
         self.factors(&filter.0)
@@ -451,12 +484,12 @@ impl<'p> Blaster<'p> {
     ) -> Vec<Bit> {
         let mut not = |factor: &'f Factor| match factor {
             Factor::Is(id, set) => !self.is_in(*id, set),
-            Factor::Any(lists) => match known.get(lists.as_slice()) {
+            Factor::Any(lists) => match known.get(&**lists) {
                 Some(any) => !*any,
                 None => {
                     // It is 1 if one of the alternatives holds, and may be if none does.
                     let any = self.gates.fresh();
-                    for list in lists {
+                    for list in lists.iter() {
                         let mut clause = self.not_all(list, known);
                         clause.push(any);
                         self.gates.clause(&clause);
@@ -610,4 +643,20 @@ fn free_key(atom: Atom) -> i32 {
         Atom::Cell(cell) => 16 + i32::from(cell),
     };
     -1 - 64 * number
+}
+
+/// All numbers, in parts that the same ones of these sets have.
+fn parts_of(sets: &[&IntervalSet]) -> BTreeMap<Vec<bool>, IntervalSet> {
+    let intervals = || sets.iter().flat_map(|set| set.intervals());
+    let starts = intervals().map(|(first, _)| *first);
+    let ends = intervals().filter_map(|(_, last)| last.checked_add(1));
+    let starts: BTreeSet<u64> = std::iter::once(0).chain(starts).chain(ends).collect();
+    let mut parts: BTreeMap<Vec<bool>, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut rest = starts.iter().peekable();
+    while let Some(first) = rest.next() {
+        let last = rest.peek().map_or(u64::MAX, |next| **next - 1);
+        let held = sets.iter().map(|set| set.contains(*first)).collect();
+        parts.entry(held).or_default().push((*first, last));
+    }
+    parts.into_iter().map(|(held, part)| (held, IntervalSet::from_intervals(part))).collect()
 }

@@ -26,10 +26,10 @@ const DEPTH: usize = 12;
 /// The sets of an expression that are tried.
 const SETS: usize = 4;
 
-/// All packets, in parts that no more than `together` classes have packets of, if they can be divided so.
-pub fn divided(filters: &[Filter], together: usize) -> Vec<Packets> {
-    let all = Packets { within: Filter::default(), classes: (0..filters.len()).collect() };
-    if filters.len() <= together {
+/// All packets, in parts that no more than `together` of these classes have packets of, if they can be divided so.
+pub fn divided(filters: &[Filter], classes: Vec<usize>, together: usize) -> Vec<Packets> {
+    let all = Packets { within: Filter::default(), classes };
+    if all.classes.len() <= together {
         return vec![all];
     }
     let bounds: Vec<Bounds> = filters.iter().map(Bounds::of).collect();
@@ -129,7 +129,7 @@ b9:
         let program = Verified::new(ir::text::parse(PROGRAM).expect("a program")).expect("it is valid");
         let classes = Classes::of(&program, &Options::default());
         let filters: Vec<Filter> = classes.classes.iter().map(|class| class.filter.clone()).collect();
-        let parts = divided(&filters, 1);
+        let parts = divided(&filters, (0..filters.len()).collect(), 1);
         assert!(parts.len() > 2, "{parts:?}");
         let deadline = Deadline::default();
         let blaster = || Blaster::new(&classes.pool, &deadline);

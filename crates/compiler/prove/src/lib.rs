@@ -135,8 +135,11 @@ pub enum ProveError {
 /// packets.
 const CLASSES: f64 = 0.5;
 const COMPARED: f64 = 0.9;
-/// Where nothing is open, packets are run for this time, and one is looked for so long: they only try the machine code.
+/// Where nothing is open, packets are run for this time, or for what is left of [`USUAL`] if that is less, but not for
+/// less than [`LEAST_FOR_PACKETS`], and one is looked for so long: they only try the machine code.
 const FOR_PACKETS: Duration = Duration::from_secs(5);
+const LEAST_FOR_PACKETS: Duration = Duration::from_secs(2);
+const USUAL: Duration = Duration::from_secs(10);
 const SOON_FOUND: Duration = Duration::from_millis(100);
 /// With more classes of the elements than this, [`LEAST_PACKETS`] of each are run then, so that more classes have some.
 const SOON_MANY: usize = 400;
@@ -170,6 +173,7 @@ pub fn prove(
         // As few classes as possible: a class with many alternatives costs less than many classes.
         max_paths_apart: 1,
         drops_alike: true,
+        stores_by_condition: true,
         // They have room in memory together.
         max_expressions: most_expressions.min(2 * most_expressions / region.entries.len().max(1)),
         deadline: Some(&classes_by),
@@ -213,7 +217,8 @@ pub fn prove(
         costs: vec![],
     };
     let run_soon = |threads: usize| {
-        let soon = deadline.at_the_latest(Instant::now() + FOR_PACKETS);
+        let left = USUAL.saturating_sub(start.elapsed()).clamp(LEAST_FOR_PACKETS, FOR_PACKETS);
+        let soon = deadline.at_the_latest(Instant::now() + left);
         let subject = subject.within(&soon, SOON_FOUND);
         let enough = if counts[0] > SOON_MANY { 0 } else { ENOUGH_PACKETS };
         run_packets(&subject, &entries, (limits.packets, enough), threads)

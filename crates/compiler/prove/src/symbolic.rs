@@ -13,11 +13,12 @@ use crate::cover::{self, Packets};
 use crate::gates::{Answer, Bit};
 use crate::outcome::{Bytes, Outcome, differences, outcome};
 use ir::Verified;
+use ir::analysis::interval::IntervalSet;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
-use synth::classes::expr::Pool;
-use synth::classes::filter::Filter;
+use synth::classes::expr::{Id, Pool};
+use synth::classes::filter::{Factor, Filter};
 use synth::classes::path_state::PathState;
 use synth::classes::{Class, Classes, Exit, Options, settle, settled_ends};
 use synth::deadline::Deadline;
@@ -27,6 +28,8 @@ const QUESTION: Duration = Duration::from_secs(10);
 
 /// Classes of the elements for which one solver is used, one after the other: they share expressions.
 const TOGETHER: usize = 32;
+/// With more classes of the elements that are in none of the program, the program's are asked about all packets instead.
+const FEW_OUTSIDE: usize = 64;
 /// With so many clauses, the next class gets a solver of its own: each question costs what all clauses cost.
 const MANY_CLAUSES: usize = 500_000;
 
@@ -135,11 +138,23 @@ impl EntryClasses {
         }
         let filters = |classes: &Classes| classes.classes.iter().map(|class| class.filter.clone()).collect();
         let walked = [filters(&elements), filters(&program)];
-        for class in elements.classes.iter_mut().chain(&mut program.classes) {
+        // Many classes of the program are the elements' as they are: these are put into that form once.
+        let of_elements = elements.classes.iter().enumerate();
+        let known: HashMap<_, _> = of_elements.map(|(at, class)| ((&class.filter, &class.end), at)).collect();
+        let same = program.classes.iter().map(|class| known.get(&(&class.filter, &class.end)).copied());
+        let same: Vec<Option<usize>> = same.collect();
+        for class in &mut elements.classes {
             if options.is_over() {
                 break;
             }
             settle(&mut elements.pool, class);
+        }
+        for (class, same) in program.classes.iter_mut().zip(same) {
+            match same.map(|at| &elements.classes[at]) {
+                Some(same) => (class.filter, class.end) = (same.filter.clone(), same.end.clone()),
+                None if options.is_over() => {}
+                None => settle(&mut elements.pool, class),
+            }
         }
         EntryClasses {
             number,
@@ -163,18 +178,23 @@ impl EntryClasses {
         let mut pairs = Pairs::default();
         let mut questions = vec![];
         let cases = Cell::new(MOST_CASES);
-        // Whether each class of the elements is in one of the program.
-        let mut are_inside = true;
+        // The classes of the elements that may not be in one of the program, with those of the program that may have some
+        // of their packets.
+        let mut outside = vec![];
         for (number, class) in mine.iter().enumerate() {
             pairs.all += theirs.len();
             if deadline.is_over() {
                 pairs.open += theirs.len();
                 self.unsorted += 1;
-                are_inside = false;
+                continue;
+            }
+            if class.filter.is_never() {
+                pairs.apart += theirs.len();
                 continue;
             }
             let bounds = Bounds::of(&class.filter);
-            let meeting = index.meeting(&bounds);
+            let mut meeting = index.meeting(&bounds);
+            meeting.retain(|at| !theirs[*at].filter.is_never());
             let mut same: Vec<usize> =
                 meeting.iter().copied().filter(|at| does_same(class, &theirs[*at])).collect();
             let twin = same.iter().find(|at| theirs[**at].filter == class.filter);
@@ -198,7 +218,8 @@ impl EntryClasses {
                 pairs.apart += theirs.len().saturating_sub(1);
                 continue;
             }
-            are_inside = false;
+            let packets = Packets { within: class.filter.clone(), classes: meeting.clone() };
+            outside.push(Part::Cover(vec![1], packets));
             pairs.apart += theirs.len() - meeting.len();
             pairs.same += same.len();
             let others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
@@ -207,17 +228,30 @@ impl EntryClasses {
             }
         }
         self.pairs = pairs;
-        let asked: &[&[usize]] = if are_inside { &[&[0, 1]] } else { &[&[0], &[1]] };
         // Without the ways that were left out, they are not all.
-        let is_whole = [&self.elements, &self.program].iter().all(|side| side.left.is_empty());
-        for sides in asked.iter().filter(|_| is_whole) {
-            let divided = cover::divided(&self.walked[sides[0]], together);
-            self.parts.extend(divided.into_iter().map(|packets| Part::Cover(sides.to_vec(), packets)));
+        if [&self.elements, &self.program].iter().all(|side| side.left.is_empty()) {
+            // What is in the elements' classes is in the program's where each of these is in one of those.
+            let are_inside = outside.is_empty() && self.unsorted == 0;
+            let sides = if are_inside { vec![0, 1] } else { vec![0] };
+            let all = self.divided(0, together);
+            self.parts.extend(all.into_iter().map(|packets| Part::Cover(sides.clone(), packets)));
+            if self.unsorted > 0 || outside.len() > FEW_OUTSIDE {
+                let all = self.divided(1, together);
+                outside = all.into_iter().map(|packets| Part::Cover(vec![1], packets)).collect();
+            }
+            self.parts.append(&mut outside);
         }
         while !questions.is_empty() {
             let rest = questions.split_off(questions.len().min(TOGETHER));
             self.parts.push(Part::Classes(std::mem::replace(&mut questions, rest)));
         }
+    }
+
+    /// All packets, divided for the question whether the classes of a side have them all.
+    fn divided(&self, side: usize, together: usize) -> Vec<Packets> {
+        let classes = [&self.elements, &self.program][side].classes.iter().enumerate();
+        let with_packets = classes.filter(|(_, class)| !class.filter.is_never()).map(|(at, _)| at);
+        cover::divided(&self.walked[side], with_packets.collect(), together)
     }
 
     /// Whether a class of the elements is left for the solver.
@@ -248,6 +282,11 @@ pub fn answer(
         Part::Cover(sides, packets) => {
             let filters = &entry.walked[sides[0]];
             let mut ask = |mut blaster: Blaster<'_>| {
+                let mut sets: BTreeMap<Id, Vec<&IntervalSet>> = BTreeMap::new();
+                packets.classes.iter().for_each(|at| conditions_of(&filters[*at].0, &mut sets));
+                for (id, sets) in sets {
+                    blaster.tell_apart(id, &sets);
+                }
                 let mut alternatives = HashMap::new();
                 packets.classes.iter().for_each(|at| blaster.exclude(&filters[*at], &mut alternatives));
                 let within = blaster.filter(&packets.within);
@@ -297,6 +336,21 @@ impl Answered {
     fn asked(&mut self, blaster: &Blaster<'_>) {
         self.questions += blaster.gates.questions;
         self.clauses += blaster.gates.clauses();
+    }
+}
+
+/// All sets that conditions ask for, by expression.
+fn conditions_of<'f>(factors: &'f [Factor], into: &mut BTreeMap<Id, Vec<&'f IntervalSet>>) {
+    for factor in factors {
+        match factor {
+            Factor::Is(id, set) => {
+                let sets = into.entry(*id).or_default();
+                if !sets.contains(&set) {
+                    sets.push(set);
+                }
+            }
+            Factor::Any(lists) => lists.iter().for_each(|list| conditions_of(list, into)),
+        }
     }
 }
 

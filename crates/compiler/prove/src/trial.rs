@@ -3,7 +3,7 @@
 
 use crate::blast::Blaster;
 use crate::compose::Numbering;
-use crate::conditions::{conditions, ends};
+use crate::conditions::{conditions, ends, of_stores};
 use crate::flow_entry::TemplateKey;
 use crate::gates::{Answer, Bit};
 use crate::model::{self, Solution};
@@ -247,7 +247,8 @@ impl<'a> Trial<'a> {
         let mut bounds = vec![];
         conditions(&class.filter.0, &mut bounds);
         let mut left = most.saturating_sub(1);
-        for (of, end) in ends(&bounds) {
+        let tried = of_stores(&classes.pool, class).into_iter().chain(ends(&bounds));
+        for (of, end) in tried {
             if left == 0 || self.subject.deadline.is_over() {
                 break;
             }

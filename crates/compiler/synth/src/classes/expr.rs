@@ -14,8 +14,8 @@ use ir::analysis::ones_complement::largest_fold;
 use ir::program::RecordDelta;
 use packet::anno::ANNO_BYTES;
 use packet::field::Base;
+use rustc_hash::FxHashMap;
 use shm::descriptor::BUF_BYTES;
-use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Added to differences, so that they are unsigned numbers.
@@ -250,7 +250,7 @@ pub struct Find {
 pub struct Pool {
     nodes: Vec<Node>,
     max: Vec<u64>,
-    known: HashMap<Node, Id>,
+    known: FxHashMap<Node, Id>,
     logs: Logs<Write>,
     rec_logs: Logs<RecWrite>,
     /// The offsets that header annotations were set to: offsets are named after them.
@@ -263,12 +263,12 @@ pub struct Pool {
 #[derive(Debug)]
 struct Logs<W> {
     all: Vec<Box<[W]>>,
-    numbers: HashMap<Box<[W]>, Log>,
+    numbers: FxHashMap<Box<[W]>, Log>,
 }
 
 impl<W: Clone + Eq + Hash> Default for Logs<W> {
     fn default() -> Logs<W> {
-        let mut logs = Logs { all: vec![], numbers: HashMap::new() };
+        let mut logs = Logs { all: vec![], numbers: FxHashMap::default() };
         logs.number(&[]);
         logs
     }

@@ -107,17 +107,38 @@ impl Facts {
         set
     }
 
-    /// The facts about some bits of a number that follow from others of its bits.
+    /// The facts about some bits of a number, from the lowest of them on, that follow from others of its bits. Of bits
+    /// around these, what still others say counts as well: a number of which one of two values is excluded has one, and so
+    /// has its lower half.
     fn of_slices(&self, pool: &Pool, id: Id, (of, low, width): (Id, u8, u8)) -> IntervalSet {
-        let mut set = IntervalSet::full();
-        for (&other, known) in &self.sets {
-            let Node::Slice(same, start, bits) = *pool.node(other) else { continue };
-            if same != of || other == id {
-                continue;
+        let narrowed = |set, (own, width): (u8, u8), known: &IntervalSet, (low, bits): (u8, u8)| {
+            of_others(set, width, known, (i32::from(low) - i32::from(own), bits))
+        };
+        self.slices(pool, id, of).fold(IntervalSet::full(), |set, (other, condition, bits)| {
+            let is_around = bits.0 <= low && low + width <= bits.0 + bits.1;
+            if !is_around {
+                return narrowed(set, (low, width), condition, bits);
             }
-            set = of_others(set, width, known, (i32::from(start) - i32::from(low), bits));
-        }
-        set
+            let others = self.slices(pool, other, of);
+            let known = others
+                .fold(condition.clone(), |set, (_, condition, more)| narrowed(set, bits, condition, more));
+            narrowed(set, (low, width), &known, bits)
+        })
+    }
+
+    /// The conditions on bits of a number other than `but`: with the lowest of them, and how many they are.
+    fn slices<'a>(
+        &'a self,
+        pool: &'a Pool,
+        but: Id,
+        of: Id,
+    ) -> impl Iterator<Item = (Id, &'a IntervalSet, (u8, u8))> {
+        self.sets.iter().filter_map(move |(&other, condition)| match *pool.node(other) {
+            Node::Slice(same, low, width) if same == of && other != but => {
+                Some((other, condition, (low, width)))
+            }
+            _ => None,
+        })
     }
 
     /// The smallest and the largest value of a sum over the integers, if it is small.

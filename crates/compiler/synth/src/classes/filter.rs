@@ -6,6 +6,7 @@
 use super::expr::Id;
 use ir::analysis::interval::IntervalSet;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A condition: an expression's value is in a set.
 pub type Condition = (Id, IntervalSet);
@@ -15,8 +16,9 @@ pub type Condition = (Id, IntervalSet);
 pub enum Factor {
     /// A condition holds.
     Is(Id, IntervalSet),
-    /// All conditions of one of the lists hold. No packet satisfies two of the lists.
-    Any(Vec<Vec<Factor>>),
+    /// All conditions of one of the lists hold. No packet satisfies two of the lists. Filters of paths that were one
+    /// share them.
+    Any(Arc<[Vec<Factor>]>),
 }
 
 /// A filter: all parts must hold.
@@ -50,6 +52,14 @@ impl Filter {
         required(&self.0)
     }
 
+    /// Whether it says itself that no packet passes: none of no alternatives holds.
+    pub fn is_never(&self) -> bool {
+        self.0.iter().any(|factor| match factor {
+            Factor::Is(_, set) => set.is_empty(),
+            Factor::Any(lists) => lists.is_empty(),
+        })
+    }
+
     /// The union of both filters, if they differ in the set of one expression only.
     pub fn joined(&self, other: &Filter) -> Option<Filter> {
         if self.0.len() != other.0.len() {
@@ -68,6 +78,18 @@ impl Filter {
             }
         }
         (different <= 1).then_some(joined)
+    }
+
+    /// The one expression in whose sets the filters differ, as its place among the conditions, if no packet passes both.
+    pub fn parted_by(&self, other: &Filter) -> Option<usize> {
+        if self.0.len() != other.0.len() {
+            return None;
+        }
+        let mut differing =
+            self.0.iter().zip(&other.0).enumerate().filter(|(_, (mine, theirs))| mine != theirs);
+        let (at, pair) = differing.next()?;
+        let (Factor::Is(id, set), Factor::Is(same, other)) = pair else { return None };
+        (differing.next().is_none() && id == same && !set.meets(other)).then_some(at)
     }
 
     /// A filter for packets of any of them: the common conditions, and the different ones as
@@ -94,7 +116,7 @@ impl Filter {
         all.extend(shared);
         // If one of them has no further condition, all packets satisfy the alternatives.
         if rests.iter().all(|rest| !rest.is_empty()) {
-            all.push(Factor::Any(rests));
+            all.push(Factor::Any(rests.into()));
         }
         Filter(all)
     }

@@ -2,63 +2,28 @@
 
 use super::expr::{Id, Node, Pool};
 use super::filter::Filter;
+use super::pairs::{Join, grouped, join_all};
 use super::path::{Done, Options, Path};
-use std::collections::HashMap;
-use std::hash::Hash;
+use rustc_hash::FxHashMap;
 
-/// Passes over the filters of paths with one behaviour.
-const PASSES: usize = 8;
-/// Filters that are compared with one another; with more, only neighbours are compared.
-const MAX_COMPARED: usize = 400;
+/// Joins paths whose filters differ in one set.
+struct OneSet;
 
-/// Joins paths whose filters differ in one set, until the deadline is over.
-fn join_filters(list: &mut Vec<Path>, options: &Options<'_>) {
-    for _ in 0..PASSES {
-        let before = list.len();
-        let mut kept: Vec<Path> = Vec::with_capacity(before);
-        for path in list.drain(..) {
-            if options.is_over() {
-                kept.push(path);
-                continue;
-            }
-            let from = kept.len().saturating_sub(MAX_COMPARED);
-            let joined =
-                kept[from..].iter_mut().find_map(|own| Some((own.filter.joined(&path.filter)?, own)));
-            match joined {
-                Some((filter, own)) => {
-                    own.filter = filter;
-                    absorb(own, path);
-                }
-                None => kept.push(path),
-            }
-        }
-        *list = kept;
-        if list.len() == before {
-            return;
-        }
+impl Join for OneSet {
+    type How = Filter;
+
+    fn how(&self, own: &Path, other: &Path) -> Option<Filter> {
+        own.filter.joined(&other.filter)
     }
-}
 
-fn add_new<T: PartialEq>(list: &mut Vec<T>, more: Vec<T>) {
-    for one in more {
-        if !list.contains(&one) {
-            list.push(one);
-        }
+    fn join(&mut self, filter: Filter, own: &mut Path, other: Path) {
+        own.filter = filter;
+        own.absorb(other);
     }
-}
-
-fn absorb(path: &mut Path, other: Path) {
-    path.facts.join(&other.facts);
-    path.counts.join(&other.counts);
-    path.met = path.met.max(&other.met);
-    // A chain of sixteen firewalls has more paths than a number has room for.
-    path.merged_paths = path.merged_paths.saturating_add(other.merged_paths);
-    add_new(&mut path.wasted, other.wasted);
-    add_new(&mut path.steps, other.steps);
 }
 
 /// Whether an expression depends on a table.
-fn asks_tables(pool: &Pool, id: Id, seen: &mut HashMap<Id, bool>) -> bool {
+fn asks_tables(pool: &Pool, id: Id, seen: &mut FxHashMap<Id, bool>) -> bool {
     if let Some(known) = seen.get(&id) {
         return *known;
     }
@@ -68,34 +33,24 @@ fn asks_tables(pool: &Pool, id: Id, seen: &mut HashMap<Id, bool>) -> bool {
     asks
 }
 
-/// Groups of equal keys, in the order of their first members.
-fn grouped<T, K: Eq + Hash>(all: Vec<T>, key: impl Fn(&T) -> K) -> Vec<Vec<T>> {
-    let mut groups: Vec<Vec<T>> = vec![];
-    let mut numbers = HashMap::new();
-    for one in all {
-        let number = *numbers.entry(key(&one)).or_insert(groups.len());
-        match groups.get_mut(number) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
-        }
-    }
-    groups
-}
-
 /// Paths that reach one block: at most `max_paths_apart` of those in the same state stay separate.
-pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, options: &Options<'_>) -> Vec<Path> {
+pub(super) fn arriving(pool: &mut Pool, mut paths: Vec<Path>, options: &Options<'_>) -> Vec<Path> {
     if paths.len() == 1 {
         return paths;
     }
+    if options.stores_by_condition {
+        paths = super::stores::joined(pool, paths, options);
+    }
     let mut all = vec![];
     for mut joined in grouped(paths, |path| (path.state.clone(), path.values.clone())) {
-        join_filters(&mut joined, options);
+        join_all(&mut joined, &mut OneSet, options);
         if joined.len() > options.max_paths_apart {
             let filters = joined.iter().map(|path| path.filter.clone()).collect();
-            let filter = Filter::alternatives(filters, |id| !asks_tables(pool, id, &mut HashMap::new()));
+            let filter =
+                Filter::alternatives(filters, |id| !asks_tables(pool, id, &mut FxHashMap::default()));
             let mut rest = joined.drain(..);
             if let Some(mut first) = rest.next() {
-                rest.for_each(|path| absorb(&mut first, path));
+                rest.for_each(|path| first.absorb(path));
                 all.push(Path { filter, ..first });
             }
         } else {
@@ -106,9 +61,11 @@ pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, options: &Options<'_>) -> 
 }
 
 /// Paths that have ended: paths with the same exit and state are merged, as far as their filters allow.
-pub(super) fn ended(pool: &Pool, mut done: Vec<Done>, options: &Options<'_>) -> Vec<Done> {
+pub(super) fn ended(pool: &mut Pool, mut done: Vec<Done>, options: &Options<'_>) -> Vec<Done> {
     done.iter_mut().for_each(|done| done.path.values.clear());
-    let groups = grouped(done, |done| (done.path.state.clone(), done.exit)).into_iter();
+    // States that differ in what they store may become one.
+    let state = |path: &Path| (!options.stores_by_condition).then(|| path.state.clone());
+    let groups = grouped(done, |done| (state(&done.path), done.exit)).into_iter();
     let ended = groups.flat_map(|group| {
         let exit = group[0].exit;
         let paths = group.into_iter().map(|done| done.path).collect();

@@ -11,7 +11,7 @@
 //! - [`facts`]: the facts about a path; [`filter`]: its conditions
 //! - [`path_state`]: a packet in the middle of a path; `writes`: its writes; `sums`: its header's checksum;
 //!   `updates`: updates of checksums
-//! - `path`: a path through the program; `walk` and `merge`: the walk
+//! - `path`: a path through the program; `walk` and `merge`: the walk, with `pairs` and `stores`: paths that become one
 //! - `settle`: classes of two programs in one form
 //! - [`concrete`]: a class applied to one packet; [`packets`]: packets of a class
 //! - [`show`]: classes as text and as data, with `names`, `fields` and `count`
@@ -28,11 +28,13 @@ pub mod filter;
 mod merge;
 mod names;
 pub mod packets;
+mod pairs;
 mod path;
 pub mod path_state;
 mod settle;
 pub mod show;
 pub mod simplify;
+mod stores;
 mod sums;
 mod updates;
 mod walk;
@@ -121,7 +123,7 @@ impl Classes {
                 let (records, cells, finds) = (take(records), take(cells), take(finds));
                 path.state = PathState { records, cells, finds, ..start.clone() };
             }
-            let done = merge::ended(&walker.pool, take(&mut walker.done), options);
+            let done = merge::ended(&mut walker.pool, take(&mut walker.done), options);
             walker.found += done.len();
             classes.extend(done.into_iter().map(|path::Done { mut path, exit }| Class {
                 entry,

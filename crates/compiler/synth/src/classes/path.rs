@@ -32,6 +32,9 @@ pub struct Options<'a> {
     pub max_paths_apart: usize,
     /// Whether packets that are dropped for one reason are alike, whatever was written to them: nobody sees it.
     pub drops_alike: bool,
+    /// Whether paths that a condition parted and that differ in what they store into records and cells, and in nothing else,
+    /// become one: what it stores depends on the condition ([`Node::Select`](super::expr::Node::Select)).
+    pub stores_by_condition: bool,
     /// When the walk ends, whether all paths were followed or not.
     pub deadline: Option<&'a Deadline>,
 }
@@ -54,6 +57,7 @@ impl Default for Options<'_> {
             max_expressions: 4_000_000,
             max_paths_apart: 4,
             drops_alike: false,
+            stores_by_condition: false,
             deadline: None,
         }
     }
@@ -86,7 +90,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn join(&mut self, other: &Counts) {
+    fn join(&mut self, other: &Counts) {
         self.reads = self.reads.max(other.reads);
         self.writes = self.writes.max(other.writes);
         self.annotations = self.annotations.max(other.annotations);
@@ -144,6 +148,27 @@ pub(super) struct Path {
     pub wasted: Vec<Wasted>,
     /// Paths that were merged into this one, itself included.
     pub merged_paths: usize,
+}
+
+impl Path {
+    /// Adds what another path met: what is known is what both know. Filters and states are the caller's.
+    pub fn absorb(&mut self, other: Path) {
+        self.facts.join(&other.facts);
+        self.counts.join(&other.counts);
+        self.met = self.met.max(&other.met);
+        // A chain of sixteen firewalls has more paths than a number has room for.
+        self.merged_paths = self.merged_paths.saturating_add(other.merged_paths);
+        add_new(&mut self.wasted, other.wasted);
+        add_new(&mut self.steps, other.steps);
+    }
+}
+
+fn add_new<T: PartialEq>(list: &mut Vec<T>, more: Vec<T>) {
+    for one in more {
+        if !list.contains(&one) {
+            list.push(one);
+        }
+    }
 }
 
 /// A path that has reached an exit.

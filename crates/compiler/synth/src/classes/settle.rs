@@ -21,7 +21,10 @@ use rustc_hash::FxHashMap;
 
 /// Puts a class into that form. Its filter has the same packets, and for these its end is the same.
 pub fn settle(pool: &mut Pool, class: &mut Class) {
-    let Some(mut settler) = Settler::of(pool, &mut class.filter) else { return };
+    let Some(mut settler) = Settler::of(pool, &mut class.filter) else {
+        // It says itself that no packet passes.
+        return class.filter.0.push(Factor::Any([].into()));
+    };
     class.filter = settler.filter(&class.filter);
     settler.end(&mut class.end);
 }
@@ -147,7 +150,7 @@ impl Settler<'_> {
         if lists.len() <= FEW {
             self.around.push(lists.clone());
         }
-        into.0.push(Factor::Any(lists));
+        into.0.push(Factor::Any(lists.into()));
     }
 
     /// The conditions of an alternative; `None` if no packet passes it.
@@ -406,11 +409,11 @@ mod tests {
         let mut pool = Pool::default();
         let [a, b, c] = [0, 1, 2].map(|cell| pool.atom(Atom::Cell(cell)));
         let is = |id: Id, number: u64| Factor::Is(id, IntervalSet::one(number));
-        let repeated = || Factor::Any(vec![vec![is(a, 1)], vec![is(a, 2), is(b, 1)]]);
-        let inside = Factor::Any(vec![vec![is(c, 1), repeated()], vec![is(c, 2), repeated()]]);
+        let repeated = || Factor::Any([vec![is(a, 1)], vec![is(a, 2), is(b, 1)]].into());
+        let inside = Factor::Any([vec![is(c, 1), repeated()], vec![is(c, 2), repeated()]].into());
         let alone = Filter(vec![inside.clone()]);
         assert_eq!(settled(&mut pool, &alone), alone);
-        let without = Factor::Any(vec![vec![is(c, 1)], vec![is(c, 2)]]);
+        let without = Factor::Any([vec![is(c, 1)], vec![is(c, 2)]].into());
         let around = Filter(vec![repeated(), inside]);
         assert_eq!(settled(&mut pool, &around), Filter(vec![repeated(), without]));
     }

@@ -96,7 +96,7 @@ impl<'a> Walker<'a> {
                 paths.into_iter().for_each(|path| self.leave_open(path, entry, block));
                 continue;
             }
-            let mut paths = super::merge::arriving(&self.pool, paths, self.options);
+            let mut paths = super::merge::arriving(&mut self.pool, paths, self.options);
             let room = self.room();
             if paths.len() > room {
                 paths.drain(room..).for_each(|path| self.leave_open(path, entry, block));

@@ -1,8 +1,8 @@
 //! Hand-written programs, each for a case that random programs seldom reach.
 
 use super::harness::{ClassesAre, MapTables, NOW_NS, Sample, check};
-use crate::classes::{Classes, Options};
-use ir::expr::{Expr, binary, load, offset, record};
+use crate::classes::{Classes, Exit, Options};
+use ir::expr::{Expr, binary, cell, load, offset, record};
 use ir::{BinOp, Builder, Value, Verified};
 use packet::field::{Base, Field};
 
@@ -27,7 +27,11 @@ fn frames() -> impl Iterator<Item = Sample> {
 }
 
 fn hold(program: &Verified) -> Classes {
-    let classes = Classes::of(program, &Options { max_paths_apart: 1, ..Options::default() });
+    hold_by(program, &Options { max_paths_apart: 1, ..Options::default() })
+}
+
+fn hold_by(program: &Verified, options: &Options<'_>) -> Classes {
+    let classes = Classes::of(program, options);
     let mut tables = MapTables::of(program);
     for table in &mut tables.0 {
         for key in [3, 5] {
@@ -139,6 +143,42 @@ fn a_record_is_made_only_where_the_way_comes_to_it() {
     f.at(other);
     f.emit(1);
     hold(&f.finish().expect("a program"));
+}
+
+/// Ways that differ in what they store are one, however many follow one another; each keeps what the others stored, and
+/// where records may be one, the later number counts.
+#[test]
+fn ways_that_differ_in_what_they_store_are_one() {
+    let mut f = start(1);
+    let table = f.table("t", 1, 8);
+    let counted = f.cell("counted", 4);
+    let miss = f.drop_block("missed");
+    let keys = [byte(&mut f, 0), byte(&mut f, 1)];
+    let records = keys.map(|key| f.create(table, &[key], &[key], miss));
+    for (at, limit) in [(0, 3), (1, 5), (2, 4), (0, 9)] {
+        let number = byte(&mut f, at);
+        let (less, more) = f.branch(number.less_than(limit));
+        let after = f.block();
+        f.at(less);
+        f.store_record(records[0], 2, 2, u64::from(at) + 1);
+        f.store_record(records[1], 2, 2, record(records[0], 2, 2) + 7);
+        f.jump(after);
+        f.at(more);
+        f.store_record(records[0], 5, 1, number);
+        f.store_record(records[0], 2, 2, record(records[1], 2, 2) + 1);
+        f.store_record(records[1], 2, 2, limit);
+        f.set_cell(counted, cell(counted) + 1);
+        f.jump(after);
+        f.at(after);
+    }
+    f.emit(0);
+    let program = f.finish().expect("a program");
+    let exits = |options: &Options<'_>| {
+        hold_by(&program, options).classes.iter().filter(|class| class.exit == Exit::Emit(0)).count()
+    };
+    let options = Options { max_paths_apart: 1, ..Options::default() };
+    assert_eq!(exits(&Options { stores_by_condition: true, ..options }), 1);
+    assert!(exits(&options) > 8);
 }
 
 #[test]

@@ -188,9 +188,10 @@ proptest! {
         frames in prop::collection::vec(
             (prop::collection::vec(any::<u8>(), 0..90), any::<(u8, u8, u8)>(), any::<bool>()), 1..20),
         apart in 1usize..6,
+        stores_by_condition in any::<bool>(),
     ) {
         let program = program(&choices);
-        let options = Options { max_paths_apart: apart, ..Options::default() };
+        let options = Options { max_paths_apart: apart, stores_by_condition, ..Options::default() };
         let classes = Classes::of(&program, &options);
         prop_assert!(classes.left.is_empty());
         let tables = tables(&program);
