@@ -6,11 +6,12 @@
 //! same bytes. If equality is not known in advance, a clause implies it. All other expressions are computed
 //! by gates.
 
+use crate::conditions::parts_of;
 use crate::gates::{Answer, Bit, Gates, Word};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
 use shm::descriptor::{BUF_BYTES, HEADROOM};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
 use synth::classes::field_of;
@@ -19,6 +20,9 @@ use synth::deadline::Deadline;
 
 /// Bits of a record's number.
 const RECORD_BITS: usize = 16;
+
+/// With more sets of one expression, each is compared by itself: their parts would have a clause for each pair.
+const MOST_SETS: usize = 200;
 
 /// Bits written from one root, without a write from another root in between.
 pub type Run = (Root, BTreeMap<i32, Bit>);
@@ -422,7 +426,7 @@ impl<'p> Blaster<'p> {
     /// said by few of these, and by more of the number's own bits.
     pub fn tell_apart(&mut self, id: Id, sets: &[&IntervalSet]) {
         let word = self.word(id);
-        if word.iter().all(|bit| self.gates.known(*bit).is_some()) {
+        if sets.len() > MOST_SETS || word.iter().all(|bit| self.gates.known(*bit).is_some()) {
             return;
         }
         let parts: Vec<(Bit, Vec<bool>)> = parts_of(sets)
@@ -645,18 +649,70 @@ fn free_key(atom: Atom) -> i32 {
     -1 - 64 * number
 }
 
-/// All numbers, in parts that the same ones of these sets have.
-fn parts_of(sets: &[&IntervalSet]) -> BTreeMap<Vec<bool>, IntervalSet> {
-    let intervals = || sets.iter().flat_map(|set| set.intervals());
-    let starts = intervals().map(|(first, _)| *first);
-    let ends = intervals().filter_map(|(_, last)| last.checked_add(1));
-    let starts: BTreeSet<u64> = std::iter::once(0).chain(starts).chain(ends).collect();
-    let mut parts: BTreeMap<Vec<bool>, Vec<(u64, u64)>> = BTreeMap::new();
-    let mut rest = starts.iter().peekable();
-    while let Some(first) = rest.next() {
-        let last = rest.peek().map_or(u64::MAX, |next| **next - 1);
-        let held = sets.iter().map(|set| set.contains(*first)).collect();
-        parts.entry(held).or_default().push((*first, last));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir::Verified;
+    use rand::{Rng, SeedableRng};
+    use rand_pcg::Pcg64;
+    use synth::classes::{Classes, Options};
+
+    const BY_TTL: &str = "program P outputs 2
+reason short
+entries b0
+b0:
+  need net 20 b1 b4
+b1:
+  v0 = load ip.ttl
+  branch v0 b2 b3
+b2:
+  emit 0
+b3:
+  emit 1
+b4:
+  drop 0
+";
+
+    /// Whether a number is in a set is the same with sets told apart and without, for every number of some and of sets
+    /// beyond its width.
+    #[test]
+    fn sets_that_are_told_apart_have_the_same_numbers() {
+        let program = Verified::new(ir::text::parse(BY_TTL).expect("a program")).expect("it is valid");
+        let classes = Classes::of(&program, &Options::default());
+        let filter = &classes.classes.iter().find(|class| class.filter.0.len() > 1).expect("two ask").filter;
+        let Some(Factor::Is(ttl, _)) = filter.0.last() else { panic!("{filter:?}") };
+        let (deadline, mut rng) = (Deadline::default(), Pcg64::seed_from_u64(3));
+        for _ in 0..40 {
+            let sets: Vec<IntervalSet> = (0..rng.random_range(1..6))
+                .map(|_| {
+                    let intervals = (0..rng.random_range(0..4)).map(|_| {
+                        let first = rng.random_range(0..260);
+                        (
+                            first,
+                            if rng.random_ratio(1, 8) { u64::MAX } else { first + rng.random_range(0..60) },
+                        )
+                    });
+                    IntervalSet::from_intervals(intervals.collect::<Vec<_>>())
+                })
+                .collect();
+            let mut blaster = Blaster::new(&classes.pool, &deadline);
+            blaster.tell_apart(*ttl, &sets.iter().collect::<Vec<_>>());
+            let word = blaster.word(*ttl);
+            for _ in 0..8 {
+                let number = rng.random_range(0..256);
+                let of_number = blaster.gates.number(number);
+                let is_number = blaster.gates.equal(&word, &of_number);
+                for set in &sets {
+                    let is_in = blaster.is_in(*ttl, set);
+                    let answers = [is_in, !is_in]
+                        .map(|bit| blaster.ask_packet(&[is_number, bit], Duration::from_secs(10)));
+                    let expected = match set.contains(number) {
+                        true => [Answer::Found, Answer::Never],
+                        false => [Answer::Never, Answer::Found],
+                    };
+                    assert_eq!(answers, expected, "{number} in {set:?} of {sets:?}");
+                }
+            }
+        }
     }
-    parts.into_iter().map(|(held, part)| (held, IntervalSet::from_intervals(part))).collect()
 }

@@ -1,9 +1,10 @@
 //! The conditions of a filter, whose boundaries are where packets are worth trying.
 
 use ir::analysis::interval::IntervalSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use synth::classes::Class;
 use synth::classes::expr::{Id, Node, Pool};
-use synth::classes::filter::Factor;
+use synth::classes::filter::{Factor, Filter};
 
 /// The first and the last number of each interval of these conditions.
 pub fn ends(conditions: &[(Id, IntervalSet)]) -> Vec<(Id, u64)> {
@@ -38,4 +39,46 @@ pub fn of_stores(pool: &Pool, class: &Class) -> Vec<(Id, u64)> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// The sets that filters have conditions for, by expression, in the order of the filters.
+pub fn sets_by_expression<'f>(
+    filters: impl IntoIterator<Item = &'f Filter>,
+) -> BTreeMap<Id, Vec<&'f IntervalSet>> {
+    let (mut all, mut seen) = (BTreeMap::new(), HashSet::new());
+    filters.into_iter().for_each(|filter| add_sets(&filter.0, &mut seen, &mut all));
+    all
+}
+
+fn add_sets<'f>(
+    factors: &'f [Factor],
+    seen: &mut HashSet<(Id, &'f IntervalSet)>,
+    all: &mut BTreeMap<Id, Vec<&'f IntervalSet>>,
+) {
+    for factor in factors {
+        match factor {
+            Factor::Is(id, set) => {
+                if seen.insert((*id, set)) {
+                    all.entry(*id).or_default().push(set);
+                }
+            }
+            Factor::Any(lists) => lists.iter().for_each(|list| add_sets(list, seen, all)),
+        }
+    }
+}
+
+/// All numbers, in parts of which each is in the same ones of these sets.
+pub fn parts_of(sets: &[&IntervalSet]) -> BTreeMap<Vec<bool>, IntervalSet> {
+    let intervals = || sets.iter().flat_map(|set| set.intervals());
+    let starts = intervals().map(|(first, _)| *first);
+    let ends = intervals().filter_map(|(_, last)| last.checked_add(1));
+    let starts: BTreeSet<u64> = std::iter::once(0).chain(starts).chain(ends).collect();
+    let mut parts: BTreeMap<Vec<bool>, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut rest = starts.iter().peekable();
+    while let Some(first) = rest.next() {
+        let last = rest.peek().map_or(u64::MAX, |next| **next - 1);
+        let held = sets.iter().map(|set| set.contains(*first)).collect();
+        parts.entry(held).or_default().push((*first, last));
+    }
+    parts.into_iter().map(|(held, part)| (held, IntervalSet::from_intervals(part))).collect()
 }

@@ -9,16 +9,16 @@
 
 use crate::blast::Blaster;
 use crate::bounds::{Bounds, Index, Known, MOST_CASES};
+use crate::conditions::sets_by_expression;
 use crate::cover::{self, Packets};
 use crate::gates::{Answer, Bit};
 use crate::outcome::{Bytes, Outcome, differences, outcome};
 use ir::Verified;
-use ir::analysis::interval::IntervalSet;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
-use synth::classes::expr::{Id, Pool};
-use synth::classes::filter::{Factor, Filter};
+use synth::classes::expr::Pool;
+use synth::classes::filter::Filter;
 use synth::classes::path_state::PathState;
 use synth::classes::{Class, Classes, Exit, Options, settle, settled_ends};
 use synth::deadline::Deadline;
@@ -282,9 +282,8 @@ pub fn answer(
         Part::Cover(sides, packets) => {
             let filters = &entry.walked[sides[0]];
             let mut ask = |mut blaster: Blaster<'_>| {
-                let mut sets: BTreeMap<Id, Vec<&IntervalSet>> = BTreeMap::new();
-                packets.classes.iter().for_each(|at| conditions_of(&filters[*at].0, &mut sets));
-                for (id, sets) in sets {
+                let asked = packets.classes.iter().map(|at| &filters[*at]);
+                for (id, sets) in sets_by_expression(asked) {
                     blaster.tell_apart(id, &sets);
                 }
                 let mut alternatives = HashMap::new();
@@ -336,21 +335,6 @@ impl Answered {
     fn asked(&mut self, blaster: &Blaster<'_>) {
         self.questions += blaster.gates.questions;
         self.clauses += blaster.gates.clauses();
-    }
-}
-
-/// All sets that conditions ask for, by expression.
-fn conditions_of<'f>(factors: &'f [Factor], into: &mut BTreeMap<Id, Vec<&'f IntervalSet>>) {
-    for factor in factors {
-        match factor {
-            Factor::Is(id, set) => {
-                let sets = into.entry(*id).or_default();
-                if !sets.contains(&set) {
-                    sets.push(set);
-                }
-            }
-            Factor::Any(lists) => lists.iter().for_each(|list| conditions_of(list, into)),
-        }
     }
 }
 

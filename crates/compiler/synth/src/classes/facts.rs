@@ -298,3 +298,30 @@ fn of_others(set: IntervalSet, width: u8, known: &IntervalSet, (low, bits): (i32
         set
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classes::expr::Root;
+
+    /// What conditions say together of bits of a number: nothing that is false for a number that meets them all, and a
+    /// half of which the other conditions leave one value.
+    #[test]
+    fn bits_are_known_by_all_conditions_on_bits_around_them() {
+        let mut pool = Pool::default();
+        let word = pool.atom(Atom::Bits(Bits { root: Root::Anno, bit: 0, width: 64 }));
+        let record = pool.add(Node::Record(word));
+        let number = pool.add(Node::RecLoad(super::super::expr::NO_WRITES, record, 0, 8));
+        let mut slice = |low, width| pool.add(Node::Slice(number, low, width));
+        let [all, high, low, middle] = [slice(0, 32), slice(8, 24), slice(0, 16), slice(4, 20)];
+        let mut facts = Facts::default();
+        let (first, second) = (0x0afe_0102, 0x0afe_0201);
+        let two = IntervalSet::one(first).union(&IntervalSet::one(second));
+        assert!(facts.take(&pool, all, &two));
+        assert_eq!(facts.known(&pool, low), IntervalSet::one(0x0102).union(&IntervalSet::one(0x0201)));
+        assert!(facts.take(&pool, high, &IntervalSet::one(second >> 8).complement(0xff_ffff)));
+        assert_eq!(facts.known(&pool, low), IntervalSet::one(0x0102));
+        assert!(facts.known(&pool, middle).contains(first >> 4 & 0xf_ffff));
+        assert!(!facts.take(&pool, low, &IntervalSet::one(0x0201)));
+    }
+}
