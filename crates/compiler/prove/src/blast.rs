@@ -21,8 +21,8 @@ use synth::deadline::Deadline;
 /// Bits of a record's number.
 const RECORD_BITS: usize = 16;
 
-/// With more sets of one expression, each is compared by itself: their parts would have a clause for each pair.
-const MOST_SETS: usize = 200;
+/// With more intervals in the sets of one expression, each is compared by itself: the parts have a clause for each pair.
+const MOST_INTERVALS: usize = 256;
 
 /// Bits written from one root, without a write from another root in between.
 pub type Run = (Root, BTreeMap<i32, Bit>);
@@ -426,7 +426,8 @@ impl<'p> Blaster<'p> {
     /// said by few of these, and by more of the number's own bits.
     pub fn tell_apart(&mut self, id: Id, sets: &[&IntervalSet]) {
         let word = self.word(id);
-        if sets.len() > MOST_SETS || word.iter().all(|bit| self.gates.known(*bit).is_some()) {
+        let intervals: usize = sets.iter().map(|set| set.intervals().len()).sum();
+        if intervals > MOST_INTERVALS || word.iter().all(|bit| self.gates.known(*bit).is_some()) {
             return;
         }
         let parts: Vec<(Bit, Vec<bool>)> = parts_of(sets)

@@ -23,17 +23,26 @@ pub fn conditions(factors: &[Factor], into: &mut Vec<(Id, IntervalSet)>) {
     }
 }
 
-/// For each condition on which it depends what a class stores into records, a number for which it holds and one for which
-/// it does not: ways that differ in that alone are one class.
+/// For each condition on which it depends what a class stores into records and cells, a number for which it holds and one
+/// for which it does not: ways that differ in that alone are one class.
 pub fn of_stores(pool: &Pool, class: &Class) -> Vec<(Id, u64)> {
     let mut open: Vec<Id> = class.end.records.iter().map(|write| write.value).collect();
-    let mut all = vec![];
+    open.extend(class.end.cells.values());
+    let (mut all, mut seen) = (vec![], HashSet::new());
     while let Some(id) = open.pop() {
-        let Node::Select(condition, a, b) = pool.node(id) else { continue };
-        open.extend([a, b]);
-        if let Node::In(of, set) = pool.node(*condition) {
-            let numbers = [set.min(), set.complement(pool.max(*of)).min()];
-            all.extend(numbers.into_iter().flatten().map(|number| (*of, number)));
+        if !seen.insert(id) {
+            continue;
+        }
+        // Sums have conditions as terms, and numbers are parts of others.
+        match pool.node(id) {
+            Node::Select(..) | Node::Sum(..) | Node::Cat(_) | Node::Slice(..) => {
+                open.extend(pool.children(id))
+            }
+            Node::In(of, set) => {
+                let numbers = [set.min(), set.complement(pool.max(*of)).min()];
+                all.extend(numbers.into_iter().flatten().map(|number| (*of, number)));
+            }
+            _ => {}
         }
     }
     all.sort_unstable();

@@ -19,8 +19,9 @@ pub struct Outcome {
     cells: BTreeMap<u16, Word>,
     /// Writes to records by lookup and offset.
     records: BTreeMap<(usize, u16), Word>,
-    /// Lookups whose records were written, in order, by table.
-    record_order: Vec<(u16, usize)>,
+    /// Lookups by table and byte of their records, in the order of the last write of each: of two records that are one,
+    /// the later number counts.
+    record_order: BTreeMap<(u16, u16), Vec<usize>>,
     /// Lookups, by table.
     finds: BTreeMap<u16, Vec<usize>>,
 }
@@ -86,19 +87,19 @@ pub fn outcome(blaster: &mut Blaster<'_>, class: &Class) -> Outcome {
     let mut cells: BTreeMap<u16, Word> =
         end.cells.iter().map(|(cell, id)| (*cell, blaster.word(*id))).collect();
     cells.retain(|cell, word| blaster.part(Atom::Cell(*cell), 64) != *word);
-    let (mut records, mut record_order) = (BTreeMap::new(), vec![]);
+    let mut records = BTreeMap::new();
+    let mut record_order: BTreeMap<(u16, u16), Vec<usize>> = BTreeMap::new();
     for write in &end.records {
         let lookup = blaster.lookup_of(write.rec);
         let value = blaster.word(write.value);
         for at in 0..u16::from(write.bytes) {
             let byte = blaster.gates.slice(&value, usize::from(at) * 8, 8);
             records.insert((lookup, write.offset + at), byte);
+            let order = record_order.entry((write.table, write.offset + at)).or_default();
+            order.retain(|other| *other != lookup);
+            order.push(lookup);
         }
-        record_order.push((write.table, lookup));
     }
-    // The order of writes to one record alone does not matter.
-    record_order.sort_by_key(|(table, _)| *table);
-    record_order.dedup();
     let mut finds: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for find in &end.finds {
         let at = blaster.ask(*find);
@@ -198,7 +199,9 @@ fn records(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome, note: &mut impl 
     let twin = |lookup: usize| twins.get(&lookup).copied().unwrap_or(lookup);
     let of_b: BTreeMap<(usize, u16), &Word> =
         b.records.iter().map(|((lookup, offset), word)| ((twin(*lookup), *offset), word)).collect();
-    let order: Vec<(u16, usize)> = b.record_order.iter().map(|(table, of)| (*table, twin(*of))).collect();
+    let order = b.record_order.iter();
+    let order: BTreeMap<(u16, u16), Vec<usize>> =
+        order.map(|(byte, lookups)| (*byte, lookups.iter().map(|of| twin(*of)).collect())).collect();
     let places: BTreeSet<(usize, u16)> = a.records.keys().chain(of_b.keys()).copied().collect();
     for place @ (lookup, offset) in &places {
         let own = blaster.record_byte(*lookup, *offset);

@@ -53,7 +53,7 @@ pub struct Pairs {
 pub struct Comparison {
     /// Pairs of classes.
     pub pairs: Pairs,
-    /// Entries whose classes cover all packets, according to the solver: of the elements, and of the program.
+    /// Entries whose classes cover all packets, according to the solver: of the elements, and of the program if those do.
     pub covered: [usize; 2],
     /// The time for comparing each class of the elements.
     pub times: BTreeMap<usize, Duration>,
@@ -180,7 +180,7 @@ impl EntryClasses {
         let cases = Cell::new(MOST_CASES);
         // The classes of the elements that may not be in one of the program, with those of the program that may have some
         // of their packets.
-        let mut outside = vec![];
+        let (mut outside, mut count_outside) = (vec![], 0);
         for (number, class) in mine.iter().enumerate() {
             pairs.all += theirs.len();
             if deadline.is_over() {
@@ -218,8 +218,11 @@ impl EntryClasses {
                 pairs.apart += theirs.len().saturating_sub(1);
                 continue;
             }
-            let packets = Packets { within: class.filter.clone(), classes: meeting.clone() };
-            outside.push(Part::Cover(vec![1], packets));
+            count_outside += 1;
+            if count_outside <= FEW_OUTSIDE {
+                let packets = Packets { within: class.filter.clone(), classes: meeting.clone() };
+                outside.push(Part::Cover(vec![1], packets));
+            }
             pairs.apart += theirs.len() - meeting.len();
             pairs.same += same.len();
             let others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
@@ -235,7 +238,7 @@ impl EntryClasses {
             let sides = if are_inside { vec![0, 1] } else { vec![0] };
             let all = self.divided(0, together);
             self.parts.extend(all.into_iter().map(|packets| Part::Cover(sides.clone(), packets)));
-            if self.unsorted > 0 || outside.len() > FEW_OUTSIDE {
+            if self.unsorted > 0 || count_outside > FEW_OUTSIDE {
                 let all = self.divided(1, together);
                 outside = all.into_iter().map(|packets| Part::Cover(vec![1], packets)).collect();
             }
@@ -551,9 +554,12 @@ impl Comparison {
                 asked.entry(sides).or_default().push(answers.get(at).and_then(|answered| answered.outside));
             }
         }
+        let before = self.covered[0];
         for (sides, answers) in asked {
             if answers.iter().all(|answer| *answer == Some(Answer::Never)) {
-                sides.iter().for_each(|side| self.covered[*side] += 1);
+                // Of the program's it was asked for the elements' classes, which come first.
+                let is_shown = sides[0] == 0 || self.covered[0] > before;
+                sides.iter().filter(|_| is_shown).for_each(|side| self.covered[*side] += 1);
                 continue;
             }
             let (number, all) = (entry.number, answers.len());
@@ -625,6 +631,9 @@ fn decide_by(blaster: &mut Blaster<'_>, [mine, theirs]: [&Filtered; 2], bytes: B
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ir::expr::load;
+    use ir::{Builder, Value};
+    use packet::field::{self, Base};
 
     const BY_PROTOCOL: &str = "program P outputs 2
 reason short
@@ -658,6 +667,96 @@ b4:
         let answers = entry.parts.iter().map(|part| answer(&entry, part, &deadline, &mut |_, _| true));
         all.add(&entry, answers.collect());
         (all.covered.into(), all.open.len())
+    }
+
+    /// A program that creates two records of one table, which may be one, and does something with them.
+    fn with_records(what: impl FnOnce(&mut Builder, [Value; 2])) -> Verified {
+        let mut f = Builder::new("P", 1);
+        let short = f.drop_block("short");
+        f.need(Base::Net, 20, short);
+        let table = f.table("t", 1, 8);
+        let refused = f.drop_block("refused");
+        let keys = [field::IP_SRC, field::IP_DST].map(|field| f.eval(load(field)));
+        let records = keys.map(|key| f.create(table, &[key], &[], refused));
+        what(&mut f, records);
+        f.emit(0);
+        f.finish().expect("a program")
+    }
+
+    /// Whether two programs are shown to be equal.
+    fn are_equal(programs: [&Verified; 2]) -> bool {
+        let options = Options {
+            max_paths_apart: 1,
+            stores_by_condition: true,
+            drops_alike: true,
+            ..Options::default()
+        };
+        let mut entry = EntryClasses::walk(programs, 0, &options);
+        let deadline = Deadline::default();
+        entry.sort(&deadline, cover::TOGETHER);
+        let (mut all, mut is_found) = (Comparison::default(), false);
+        let parts = entry.parts.iter();
+        let answers: Vec<Answered> = parts
+            .map(|part| {
+                answer(&entry, part, &deadline, &mut |_, _| {
+                    is_found = true;
+                    false
+                })
+            })
+            .collect();
+        all.add(&entry, answers);
+        !is_found && all.covered == [1, 1] && all.open.is_empty() && all.pairs.open == 0
+    }
+
+    /// Of two records that may be one, the later number counts, byte by byte.
+    #[test]
+    fn the_order_of_writes_to_records_that_may_be_one_matters() {
+        let writes = |order: [(usize, u16, u64); 3]| {
+            with_records(|f, records| {
+                for (record, at, number) in order {
+                    f.store_record(records[record], at, 2, number);
+                }
+            })
+        };
+        let a = writes([(0, 0, 1), (1, 2, 2), (0, 2, 3)]);
+        assert!(are_equal([&a, &a]));
+        // Writes to other bytes of the records may come in any order.
+        assert!(are_equal([&a, &writes([(1, 2, 2), (0, 2, 3), (0, 0, 1)])]));
+        assert!(!are_equal([&a, &writes([(0, 2, 3), (1, 2, 2), (0, 0, 1)])]));
+    }
+
+    /// What is stored by a condition is compared: its limit, what either way stores, and that it stores.
+    #[test]
+    fn what_is_stored_by_a_condition_matters() {
+        let stores = |limit: u64, less: u64, more: Option<u64>, swapped: bool| {
+            with_records(|f, [a, b]| {
+                for (record, at) in [(a, 1), (b, 2)] {
+                    let after = f.block();
+                    let ttl = f.eval(load(field::IP_TTL));
+                    let (yes, no) = match swapped {
+                        true => {
+                            let (no, yes) = f.branch(ttl.at_least(limit));
+                            (yes, no)
+                        }
+                        false => f.branch(ttl.less_than(limit)),
+                    };
+                    f.at(yes);
+                    f.store_record(record, at, 2, less);
+                    f.jump(after);
+                    f.at(no);
+                    if let Some(more) = more {
+                        f.store_record(record, at, 1, more);
+                    }
+                    f.jump(after);
+                    f.at(after);
+                }
+            })
+        };
+        let a = stores(9, 5, Some(6), false);
+        assert!(are_equal([&a, &stores(9, 5, Some(6), true)]));
+        for other in [(10, 5, Some(6)), (9, 7, Some(6)), (9, 5, Some(7)), (9, 5, None)] {
+            assert!(!are_equal([&a, &stores(other.0, other.1, other.2, false)]), "{other:?}");
+        }
     }
 
     /// A class that a walk lost is noticed, although no class of the elements meets another one.

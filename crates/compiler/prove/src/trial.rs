@@ -17,6 +17,7 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
+use synth::classes::expr::Id;
 use synth::classes::packets::CreatedPacket;
 use synth::classes::{Class, Classes};
 use synth::deadline::Deadline;
@@ -247,7 +248,11 @@ impl<'a> Trial<'a> {
         let mut bounds = vec![];
         conditions(&class.filter.0, &mut bounds);
         let mut left = most.saturating_sub(1);
-        let tried = of_stores(&classes.pool, class).into_iter().chain(ends(&bounds));
+        // In turn, so that where few are tried, there are some of both.
+        let mut stores = of_stores(&classes.pool, class).into_iter();
+        let mut tried: Vec<(Id, u64)> =
+            ends(&bounds).into_iter().flat_map(|end| [Some(end), stores.next()]).flatten().collect();
+        tried.extend(stores);
         for (of, end) in tried {
             if left == 0 || self.subject.deadline.is_over() {
                 break;

@@ -1,7 +1,7 @@
 //! Joins paths that a condition parted and that differ in what they store into records and cells.
 //!
 //! A program that notes the flags of TCP in a flow's record, or that counts the packets of a wire, has two ways at each
-//! element that do the same to the packet: n of them in a row are 2^n paths. Behind the way's end they are one again,
+//! element that do the same to the packet: n of them in a row are 2^n paths. Where both ways meet they become one path,
 //! and what it stored is a [`Node::Select`] of what each of the two did. A number that one of them does not store keeps
 //! the value that it has. Of two that differ by a constant, as counts do, the condition is a term of the sum: so it
 //! does not matter in which order conditions are joined.
