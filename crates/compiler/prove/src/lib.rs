@@ -48,7 +48,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use symbolic::{Answered, EntryClasses};
-use synth::classes::{Class, Classes, Options};
+use synth::classes::{Class, Classes, Exit, Options};
 use synth::deadline::Deadline;
 use trial::{Found, Subject, Trial};
 
@@ -333,8 +333,23 @@ const LEAST_PACKETS: usize = 3;
 /// A class, and for one of the elements its number among those of all entries.
 type Numbered<'c> = (Option<usize>, &'c Class);
 
+/// Classes with those first that are the first of their exit, then those that are the second, and so on.
+fn in_turn(classes: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
+    let mut seen: BTreeMap<Exit, usize> = BTreeMap::new();
+    let turns = classes.iter().map(|(_, class)| {
+        let turn = seen.entry(class.exit).or_default();
+        *turn += 1;
+        *turn
+    });
+    let turns: Vec<usize> = turns.collect();
+    let mut order: Vec<usize> = (0..classes.len()).collect();
+    order.sort_by_key(|at| turns[*at]);
+    order.into_iter().map(|at| classes[at]).collect()
+}
+
 /// Runs packets of the classes of both sides. Those of the program's that the elements have as they are need
-/// no packets of their own. Of each class `most` are run, and fewer if there are more classes than `enough` has room for.
+/// no packets of their own. Of each class `most` are run, and fewer if there are more classes than `enough` has room for;
+/// with room for none, there is time for some classes only: for the elements' of each exit in turn.
 /// Returns the times of the elements' classes, and what was found.
 fn run_packets<'s>(
     subject: &'s Subject<'s>,
@@ -346,13 +361,19 @@ fn run_packets<'s>(
     for entry in entries {
         let elements = (entry.first[0]..).map(Some).zip(&entry.elements.classes);
         let others = entry.program.classes.iter().enumerate().filter(|(at, _)| !entry.twins.contains(at));
-        let all: Vec<Numbered<'_>> = elements.chain(others.map(|(_, class)| (None, class))).collect();
+        let all: Vec<Numbered<'_>> = match enough {
+            0 => in_turn(elements.collect()),
+            _ => elements.chain(others.map(|(_, class)| (None, class))).collect(),
+        };
         jobs.extend(all.chunks(IN_A_ROW).map(|some| (entry, some.to_vec())));
     }
     let count: usize = jobs.iter().map(|(_, classes)| classes.len()).sum();
     let most = most.min((enough / count.max(1)).max(LEAST_PACKETS));
     let size = |(_, class): &Numbered<'_>| 1 + class.filter.0.len();
-    let weights: Vec<usize> = jobs.iter().map(|(_, classes)| classes.iter().map(size).sum()).collect();
+    let weights: Vec<usize> = match enough {
+        0 => (0..jobs.len()).rev().collect(),
+        _ => jobs.iter().map(|(_, classes)| classes.iter().map(size).sum()).collect(),
+    };
     let lowest = Lowest::default();
     let job = |trial: &mut Option<Trial<'s>>, job: usize| {
         let mut times = vec![];
