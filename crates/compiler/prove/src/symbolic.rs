@@ -759,6 +759,31 @@ b4:
         }
     }
 
+    /// Classes of which none is in one that does the same by the same expressions: whether the program's have all packets
+    /// is asked for each of them, and for all packets where they are many.
+    #[test]
+    fn classes_that_are_in_none_are_compared_by_the_solver() {
+        let by_ttl = |count: u64, is_obscure: bool| {
+            let mut f = Builder::new("P", 1);
+            let short = f.drop_block("short");
+            f.need(Base::Net, 20, short);
+            let (ttl, tos) = (f.eval(load(field::IP_TTL)), f.eval(load(field::IP_TOS)));
+            let blocks: Vec<_> = (0..count).map(|_| f.block()).collect();
+            f.switch(ttl, (0..).zip(blocks.iter().copied()).collect(), short);
+            for (number, block) in (0..).zip(blocks) {
+                f.at(block);
+                let five = f.eval(if is_obscure { (tos ^ 5) ^ tos } else { 5.into() });
+                f.store(field::IP_PROTO, five + number);
+                f.emit(0);
+            }
+            f.finish().expect("a program")
+        };
+        for count in [3, FEW_OUTSIDE as u64 + 9] {
+            assert!(are_equal([&by_ttl(count, false), &by_ttl(count, true)]), "{count}");
+            assert!(!are_equal([&by_ttl(count, false), &by_ttl(count - 1, true)]), "{count}");
+        }
+    }
+
     /// A class that a walk lost is noticed, although no class of the elements meets another one.
     #[test]
     fn a_lost_class_is_noticed() {
