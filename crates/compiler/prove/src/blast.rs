@@ -430,15 +430,8 @@ impl<'p> Blaster<'p> {
         if intervals > MOST_INTERVALS || word.iter().all(|bit| self.gates.known(*bit).is_some()) {
             return;
         }
-        let parts: Vec<(Bit, Vec<bool>)> = parts_of(sets)
-            .into_iter()
-            .map(|(held, part)| {
-                let (bit, inside) = (self.gates.fresh(), self.inside(&word, &part));
-                self.gates.clause(&[!bit, inside]);
-                self.gates.clause(&[bit, !inside]);
-                (bit, held)
-            })
-            .collect();
+        let parts = parts_of(sets).into_iter().map(|(held, part)| (self.inside(&word, &part), held));
+        let parts: Vec<(Bit, Vec<bool>)> = parts.collect();
         let all: Vec<Bit> = parts.iter().map(|(bit, _)| *bit).collect();
         self.gates.clause(&all);
         for (at, one) in all.iter().enumerate() {
@@ -653,35 +646,18 @@ fn free_key(atom: Atom) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ir::Verified;
     use rand::{Rng, SeedableRng};
     use rand_pcg::Pcg64;
     use synth::classes::{Classes, Options};
-
-    const BY_TTL: &str = "program P outputs 2
-reason short
-entries b0
-b0:
-  need net 20 b1 b4
-b1:
-  v0 = load ip.ttl
-  branch v0 b2 b3
-b2:
-  emit 0
-b3:
-  emit 1
-b4:
-  drop 0
-";
 
     /// Whether a number is in a set is the same with sets told apart and without, for every number of some and of sets
     /// beyond its width.
     #[test]
     fn sets_that_are_told_apart_have_the_same_numbers() {
-        let program = Verified::new(ir::text::parse(BY_TTL).expect("a program")).expect("it is valid");
+        let program = crate::test_programs::by_protocol();
         let classes = Classes::of(&program, &Options::default());
         let filter = &classes.classes.iter().find(|class| class.filter.0.len() > 1).expect("two ask").filter;
-        let Some(Factor::Is(ttl, _)) = filter.0.last() else { panic!("{filter:?}") };
+        let Some(Factor::Is(protocol, _)) = filter.0.last() else { panic!("{filter:?}") };
         let (deadline, mut rng) = (Deadline::default(), Pcg64::seed_from_u64(3));
         for _ in 0..40 {
             let sets: Vec<IntervalSet> = (0..rng.random_range(1..6))
@@ -697,14 +673,14 @@ b4:
                 })
                 .collect();
             let mut blaster = Blaster::new(&classes.pool, &deadline);
-            blaster.tell_apart(*ttl, &sets.iter().collect::<Vec<_>>());
-            let word = blaster.word(*ttl);
+            blaster.tell_apart(*protocol, &sets.iter().collect::<Vec<_>>());
+            let word = blaster.word(*protocol);
             for _ in 0..8 {
                 let number = rng.random_range(0..256);
                 let of_number = blaster.gates.number(number);
                 let is_number = blaster.gates.equal(&word, &of_number);
                 for set in &sets {
-                    let is_in = blaster.is_in(*ttl, set);
+                    let is_in = blaster.is_in(*protocol, set);
                     let answers = [is_in, !is_in]
                         .map(|bit| blaster.ask_packet(&[is_number, bit], Duration::from_secs(10)));
                     let expected = match set.contains(number) {

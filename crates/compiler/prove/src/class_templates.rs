@@ -101,8 +101,7 @@ impl Search<'_> {
         let filter = blaster.filter(&class.filter);
         let [single, usual] = blaster.as_delivered();
         let mut wanted = vec![filter, single, usual];
-        let mut bounds = vec![];
-        conditions(&class.filter.0, &mut bounds);
+        let bounds = conditions(&class.filter.0);
         // Only headers without options have entries.
         let first_byte =
             bounds.iter().find(|(_, set)| set.intervals().first().is_some_and(|of| of.0 == SHORT));

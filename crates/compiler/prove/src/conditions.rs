@@ -1,10 +1,10 @@
-//! The conditions of a filter, whose boundaries are where packets are worth trying.
+//! The conditions of classes: their boundaries, where packets are worth trying, and the numbers that they tell apart.
 
 use ir::analysis::interval::IntervalSet;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use synth::classes::Class;
 use synth::classes::expr::{Id, Node, Pool};
-use synth::classes::filter::{Factor, Filter};
+use synth::classes::filter::{Factor, Filter, each_condition};
 
 /// The first and the last number of each interval of these conditions.
 pub fn ends(conditions: &[(Id, IntervalSet)]) -> Vec<(Id, u64)> {
@@ -14,13 +14,10 @@ pub fn ends(conditions: &[(Id, IntervalSet)]) -> Vec<(Id, u64)> {
 }
 
 /// All conditions of a filter that have boundaries.
-pub fn conditions(factors: &[Factor], into: &mut Vec<(Id, IntervalSet)>) {
-    for factor in factors {
-        match factor {
-            Factor::Is(id, set) => into.push((*id, set.clone())),
-            Factor::Any(lists) => lists.iter().for_each(|list| conditions(list, into)),
-        }
-    }
+pub fn conditions(factors: &[Factor]) -> Vec<(Id, IntervalSet)> {
+    let mut all = vec![];
+    each_condition(factors, &mut |id, set| all.push((id, set.clone())));
+    all
 }
 
 /// For each condition on which it depends what a class stores into records and cells, a number for which it holds and one
@@ -54,26 +51,16 @@ pub fn of_stores(pool: &Pool, class: &Class) -> Vec<(Id, u64)> {
 pub fn sets_by_expression<'f>(
     filters: impl IntoIterator<Item = &'f Filter>,
 ) -> BTreeMap<Id, Vec<&'f IntervalSet>> {
-    let (mut all, mut seen) = (BTreeMap::new(), HashSet::new());
-    filters.into_iter().for_each(|filter| add_sets(&filter.0, &mut seen, &mut all));
-    all
-}
-
-fn add_sets<'f>(
-    factors: &'f [Factor],
-    seen: &mut HashSet<(Id, &'f IntervalSet)>,
-    all: &mut BTreeMap<Id, Vec<&'f IntervalSet>>,
-) {
-    for factor in factors {
-        match factor {
-            Factor::Is(id, set) => {
-                if seen.insert((*id, set)) {
-                    all.entry(*id).or_default().push(set);
-                }
+    let mut all: BTreeMap<Id, Vec<&IntervalSet>> = BTreeMap::new();
+    let mut seen = HashSet::new();
+    for filter in filters {
+        each_condition(&filter.0, &mut |id, set| {
+            if seen.insert((id, set)) {
+                all.entry(id).or_default().push(set);
             }
-            Factor::Any(lists) => lists.iter().for_each(|list| add_sets(list, seen, all)),
-        }
+        });
     }
+    all
 }
 
 /// All numbers, in parts of which each is in the same ones of these sets.

@@ -31,6 +31,8 @@ mod solver;
 mod subgraph;
 mod symbolic;
 mod tables;
+#[cfg(test)]
+mod test_programs;
 mod trial;
 
 pub use class_templates::{ClassTemplate, templates};
@@ -220,7 +222,7 @@ pub fn prove(
         let left = USUAL.saturating_sub(start.elapsed()).clamp(LEAST_FOR_PACKETS, FOR_PACKETS);
         let soon = deadline.at_the_latest(Instant::now() + left);
         let subject = subject.within(&soon, SOON_FOUND);
-        let enough = if counts[0] > SOON_MANY { 0 } else { ENOUGH_PACKETS };
+        let enough = (counts[0] <= SOON_MANY).then_some(ENOUGH_PACKETS);
         run_packets(&subject, &entries, (limits.packets, enough), threads)
     };
     let mut found = Found::default();
@@ -243,7 +245,7 @@ pub fn prove(
             (true, Some(ran)) => ran,
             (true, None) => run_soon(parallel::threads()),
             (false, _) => {
-                run_packets(&subject, &entries, (limits.packets, ENOUGH_PACKETS), parallel::threads())
+                run_packets(&subject, &entries, (limits.packets, Some(ENOUGH_PACKETS)), parallel::threads())
             }
         };
         found.add(more);
@@ -334,27 +336,26 @@ const LEAST_PACKETS: usize = 3;
 type Numbered<'c> = (Option<usize>, &'c Class);
 
 /// Classes with those first that are the first of their exit, then those that are the second, and so on.
-fn in_turn(classes: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
+fn in_turn<'c>(classes: impl Iterator<Item = Numbered<'c>>) -> Vec<Numbered<'c>> {
     let mut seen: BTreeMap<Exit, usize> = BTreeMap::new();
-    let turns = classes.iter().map(|(_, class)| {
-        let turn = seen.entry(class.exit).or_default();
+    let turns = classes.map(|numbered| {
+        let turn = seen.entry(numbered.1.exit).or_default();
         *turn += 1;
-        *turn
+        (*turn, numbered)
     });
-    let turns: Vec<usize> = turns.collect();
-    let mut order: Vec<usize> = (0..classes.len()).collect();
-    order.sort_by_key(|at| turns[*at]);
-    order.into_iter().map(|at| classes[at]).collect()
+    let mut turns: Vec<(usize, Numbered<'_>)> = turns.collect();
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, numbered)| numbered).collect()
 }
 
 /// Runs packets of the classes of both sides. Those of the program's that the elements have as they are need
 /// no packets of their own. Of each class `most` are run, and fewer if there are more classes than `enough` has room for;
-/// with room for none, there is time for some classes only: for the elements' of each exit in turn.
+/// without it, there is time for some classes only: for the elements' of each exit in turn.
 /// Returns the times of the elements' classes, and what was found.
 fn run_packets<'s>(
     subject: &'s Subject<'s>,
     entries: &[EntryClasses],
-    (most, enough): (usize, usize),
+    (most, enough): (usize, Option<usize>),
     threads: usize,
 ) -> (BTreeMap<usize, Duration>, Found) {
     let mut jobs: Vec<(&EntryClasses, Vec<Numbered<'_>>)> = vec![];
@@ -362,17 +363,17 @@ fn run_packets<'s>(
         let elements = (entry.first[0]..).map(Some).zip(&entry.elements.classes);
         let others = entry.program.classes.iter().enumerate().filter(|(at, _)| !entry.twins.contains(at));
         let all: Vec<Numbered<'_>> = match enough {
-            0 => in_turn(elements.collect()),
-            _ => elements.chain(others.map(|(_, class)| (None, class))).collect(),
+            None => in_turn(elements),
+            Some(_) => elements.chain(others.map(|(_, class)| (None, class))).collect(),
         };
         jobs.extend(all.chunks(IN_A_ROW).map(|some| (entry, some.to_vec())));
     }
     let count: usize = jobs.iter().map(|(_, classes)| classes.len()).sum();
-    let most = most.min((enough / count.max(1)).max(LEAST_PACKETS));
+    let most = most.min((enough.unwrap_or(0) / count.max(1)).max(LEAST_PACKETS));
     let size = |(_, class): &Numbered<'_>| 1 + class.filter.0.len();
     let weights: Vec<usize> = match enough {
-        0 => (0..jobs.len()).rev().collect(),
-        _ => jobs.iter().map(|(_, classes)| classes.iter().map(size).sum()).collect(),
+        None => (0..jobs.len()).rev().collect(),
+        Some(_) => jobs.iter().map(|(_, classes)| classes.iter().map(size).sum()).collect(),
     };
     let lowest = Lowest::default();
     let job = |trial: &mut Option<Trial<'s>>, job: usize| {

@@ -635,27 +635,9 @@ mod tests {
     use ir::{Builder, Value};
     use packet::field::{self, Base};
 
-    const BY_PROTOCOL: &str = "program P outputs 2
-reason short
-entries b0
-b0:
-  need net 20 b1 b4
-b1:
-  v0 = load ip.proto
-  v1 = const 17
-  v2 = eq v0 v1
-  branch v2 b2 b3
-b2:
-  emit 0
-b3:
-  emit 1
-b4:
-  drop 0
-";
-
     /// The sides whose classes are all packets, and what is left open, once a class of the program is lost.
     fn covered(lost: Option<Exit>, together: usize) -> (Vec<usize>, usize) {
-        let program = Verified::new(ir::text::parse(BY_PROTOCOL).expect("a program")).expect("it is valid");
+        let program = crate::test_programs::by_protocol();
         let mut entry = EntryClasses::walk([&program, &program], 0, &Options::default());
         if let Some(at) = entry.program.classes.iter().position(|class| Some(class.exit) == lost) {
             entry.program.classes.remove(at);

@@ -245,8 +245,7 @@ impl<'a> Trial<'a> {
             answer => return answer,
         }
         let mut hit = self.try_found(blaster, classes, class);
-        let mut bounds = vec![];
-        conditions(&class.filter.0, &mut bounds);
+        let bounds = conditions(&class.filter.0);
         let mut left = most.saturating_sub(1);
         // In turn, so that where few are tried, there are some of both.
         let mut stores = of_stores(&classes.pool, class).into_iter();

@@ -1,7 +1,7 @@
 //! The minimum number of operations that a class needs: SNF's figures 5 and 6.
 
 use super::expr::{Atom, Bits, Id, Node, Pool, Root, Write};
-use super::filter::Factor;
+use super::filter::each_condition;
 use super::names::{self, Context};
 use super::{Class, Counts, Exit};
 use std::collections::BTreeSet;
@@ -36,21 +36,12 @@ fn collect(pool: &Pool, id: Id, seen: &mut BTreeSet<Id>) {
     }
 }
 
-fn collect_factors(pool: &Pool, factors: &[Factor], seen: &mut BTreeSet<Id>) {
-    for factor in factors {
-        match factor {
-            Factor::Is(id, _) => collect(pool, *id, seen),
-            Factor::Any(lists) => lists.iter().for_each(|list| collect_factors(pool, list, seen)),
-        }
-    }
-}
-
 impl Class {
     /// Operations of the class if each field is read once and written once, and dropped packets are not
     /// written.
     pub fn after(&self, pool: &Pool) -> Counts {
         let mut seen = BTreeSet::new();
-        collect_factors(pool, &self.filter.0, &mut seen);
+        each_condition(&self.filter.0, &mut |id, _| collect(pool, id, &mut seen));
         let dropped = matches!(self.exit, Exit::Drop(_));
         let writes: &[Write] = if dropped { &[] } else { &self.end.bytes };
         let annos: &[Write] = if dropped { &[] } else { &self.end.annos };

@@ -60,36 +60,38 @@ impl Filter {
         })
     }
 
-    /// The union of both filters, if they differ in the set of one expression only.
-    pub fn joined(&self, other: &Filter) -> Option<Filter> {
+    /// The one expression in whose sets the filters differ, as its place among the conditions; `Some(None)` if they are
+    /// equal, `None` if they differ in more.
+    fn difference(&self, other: &Filter) -> Option<Option<usize>> {
         if self.0.len() != other.0.len() {
             return None;
         }
-        let mut joined = self.clone();
-        let mut different = 0;
-        for (mine, theirs) in joined.0.iter_mut().zip(&other.0) {
-            match (mine, theirs) {
-                (mine, theirs) if mine == theirs => {}
-                (Factor::Is(id, set), Factor::Is(same, other)) if id == same => {
-                    *set = set.union(other);
-                    different += 1;
-                }
-                _ => return None,
-            }
+        let pairs = self.0.iter().zip(&other.0).enumerate();
+        let mut differing = pairs.filter(|(_, (mine, theirs))| mine != theirs);
+        match (differing.next(), differing.next()) {
+            (None, _) => Some(None),
+            (Some((at, (Factor::Is(id, _), Factor::Is(same, _)))), None) if id == same => Some(Some(at)),
+            _ => None,
         }
-        (different <= 1).then_some(joined)
+    }
+
+    /// The union of both filters, if they differ in the set of one expression only.
+    pub fn joined(&self, other: &Filter) -> Option<Filter> {
+        let at = self.difference(other)?;
+        let mut joined = self.clone();
+        if let Some(at) = at
+            && let (Factor::Is(_, set), Factor::Is(_, other)) = (&mut joined.0[at], &other.0[at])
+        {
+            *set = set.union(other);
+        }
+        Some(joined)
     }
 
     /// The one expression in whose sets the filters differ, as its place among the conditions, if no packet passes both.
     pub fn parted_by(&self, other: &Filter) -> Option<usize> {
-        if self.0.len() != other.0.len() {
-            return None;
-        }
-        let mut differing =
-            self.0.iter().zip(&other.0).enumerate().filter(|(_, (mine, theirs))| mine != theirs);
-        let (at, pair) = differing.next()?;
-        let (Factor::Is(id, set), Factor::Is(same, other)) = pair else { return None };
-        (differing.next().is_none() && id == same && !set.meets(other)).then_some(at)
+        let at = self.difference(other)??;
+        let (Factor::Is(_, mine), Factor::Is(_, theirs)) = (&self.0[at], &other.0[at]) else { return None };
+        (!mine.meets(theirs)).then_some(at)
     }
 
     /// A filter for packets of any of them: the common conditions, and the different ones as
@@ -119,6 +121,16 @@ impl Filter {
             all.push(Factor::Any(rests.into()));
         }
         Filter(all)
+    }
+}
+
+/// Visits every condition, also those of alternatives, in their order.
+pub fn each_condition<'f>(factors: &'f [Factor], visit: &mut impl FnMut(Id, &'f IntervalSet)) {
+    for factor in factors {
+        match factor {
+            Factor::Is(id, set) => visit(*id, set),
+            Factor::Any(lists) => lists.iter().for_each(|list| each_condition(list, visit)),
+        }
     }
 }
 

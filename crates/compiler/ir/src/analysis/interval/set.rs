@@ -89,10 +89,10 @@ impl IntervalSet {
     /// Numbers in both sets.
     #[must_use]
     pub fn intersection(&self, other: &IntervalSet) -> IntervalSet {
-        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
         if let ([a], [b]) = (self.intervals(), other.intervals()) {
             return IntervalSet::range(a.0.max(b.0), a.1.min(b.1));
         }
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut both = SmallVec::new();
         while let (Some(&&(a_first, a_last)), Some(&&(b_first, b_last))) = (a.peek(), b.peek()) {
             let (first, last) = (a_first.max(b_first), a_last.min(b_last));
