@@ -49,7 +49,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use symbolic::{Answered, EntryClasses};
+use symbolic::{Answered, Covering, EntryClasses};
 use synth::classes::{Class, Classes, Exit, Options};
 use synth::deadline::Deadline;
 use trial::{Found, Subject, Trial};
@@ -181,15 +181,19 @@ pub fn prove(
         deadline: Some(&classes_by),
         ..Options::default()
     };
-    let make = || ();
-    let mut entries =
-        parallel::each(parallel::threads(), &vec![1; region.entries.len()], make, |(), entry| {
-            let mut classes = EntryClasses::walk([&reference, &made], entry, &options);
-            if limits.symbolic {
-                classes.sort(&compared_by, cover::TOGETHER);
-            }
-            classes
-        });
+    let walk = |entry: usize, leave: &mut dyn FnMut(Covering)| {
+        let mut none = |_| ();
+        let leave = if limits.symbolic { leave } else { &mut none };
+        let walked = [&reference, &made];
+        let mut classes = EntryClasses::walk(walked, entry, &options, (cover::TOGETHER, leave));
+        if limits.symbolic {
+            classes.sort(&compared_by, cover::TOGETHER);
+        }
+        classes
+    };
+    let cover = |covering: Covering| covering.answer(&compared_by);
+    let walked = parallel::each_leaving(parallel::threads(), region.entries.len(), walk, cover);
+    let (mut entries, coverings): (Vec<EntryClasses>, Vec<Vec<Answered>>) = walked.into_iter().unzip();
     let mut counts = [0, 0];
     for entry in &mut entries {
         entry.first = counts;
@@ -229,14 +233,15 @@ pub fn prove(
     let mut ran = None;
     if limits.symbolic {
         let mut compare = |threads| {
-            compare(&subject, &entries, (&compared_by, threads), &mut proof, &mut found);
+            compare(&subject, (&entries, &coverings), (&compared_by, threads), &mut proof, &mut found);
         };
-        let is_open = |entry: &EntryClasses| entry.has_questions() || entry.parts.is_empty();
-        if limits.packets == 0 || entries.iter().any(is_open) {
-            compare(parallel::threads());
-        } else {
-            // All that is left is whether the classes are all packets, for one thread.
+        let has_parts = entries.iter().any(|entry| !entry.parts.is_empty());
+        let is_open = entries.iter().any(EntryClasses::has_questions);
+        if has_parts && !is_open && limits.packets > 0 {
+            // All that is left is whether the program's classes are all packets, for one thread.
             ran = Some(parallel::both(|| compare(1), run_soon).1);
+        } else {
+            compare(parallel::threads());
         }
     }
     if !found.is_end() && limits.packets > 0 {
@@ -266,7 +271,7 @@ pub fn prove(
 /// Compares the classes of all entries. Each part is a job.
 fn compare<'s>(
     subject: &'s Subject<'s>,
-    entries: &[EntryClasses],
+    (entries, coverings): (&[EntryClasses], &[Vec<Answered>]),
     (deadline, threads): (&Deadline, usize),
     proof: &mut Proof,
     found: &mut Found,
@@ -299,7 +304,11 @@ fn compare<'s>(
         (answered, found)
     };
     let mut answers = parallel::each(threads, &weights, || None, job).into_iter();
-    for entry in entries {
+    for (entry, coverings) in entries.iter().zip(coverings) {
+        for answered in coverings {
+            proof.questions += answered.questions;
+            proof.clauses += answered.clauses;
+        }
         let mut of_entry = vec![];
         for (answered, more) in answers.by_ref().take(entry.parts.len()) {
             // What was done beside or behind a difference is not part of the result.
@@ -310,7 +319,7 @@ fn compare<'s>(
                 found.add(more);
             }
         }
-        proof.comparison.add(entry, of_entry);
+        proof.comparison.add(entry, coverings, of_entry);
     }
 }
 

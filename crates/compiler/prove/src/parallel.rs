@@ -1,6 +1,8 @@
 //! The jobs of a proof, spread over the machine's threads.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// The most threads: each may need memory for questions of its own.
@@ -59,6 +61,107 @@ pub fn each<S, T: Send>(
     all.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Does all jobs on at most that many threads, and what they leave: a thread that has no job does that while others still
+/// have theirs. Returns the results of the jobs, in their order, each with those of what it left, in the order in which
+/// it did.
+pub fn each_leaving<T: Send, W: Send, R: Send>(
+    threads: usize,
+    jobs: usize,
+    job: impl Fn(usize, &mut dyn FnMut(W)) -> T + Sync,
+    rest: impl Fn(W) -> R + Sync,
+) -> Vec<(T, Vec<R>)> {
+    let shared = Leaving { state: Mutex::new(LeavingState::default()), changed: Condvar::new() };
+    let work = |_: &mut (), _: usize| {
+        let (mut done, mut rests) = (vec![], vec![]);
+        loop {
+            match shared.next(jobs) {
+                Next::Job(at) => {
+                    let _running = Running(&shared);
+                    let mut nth = 0;
+                    let mut leave = |work: W| {
+                        shared.state().left.push_back(((at, nth), work));
+                        shared.changed.notify_one();
+                        nth += 1;
+                    };
+                    done.push((at, job(at, &mut leave)));
+                }
+                Next::Rest(of, work) => rests.push((of, rest(work))),
+                Next::End => return (done, rests),
+            }
+        }
+    };
+    let all = each(threads, &vec![1; threads], || (), work);
+    let (mut done, mut rests) = (BTreeMap::new(), BTreeMap::new());
+    for (some, of_some) in all {
+        done.extend(some);
+        rests.extend(of_some);
+    }
+    let mut rests = rests.into_iter().peekable();
+    let with_rests = done.into_iter().map(|(at, result)| {
+        let own = std::iter::from_fn(|| rests.next_if(|((job, _), _)| *job == at));
+        (result, own.map(|(_, rest)| rest).collect())
+    });
+    with_rests.collect()
+}
+
+/// What threads share that do jobs and what these leave.
+struct Leaving<W> {
+    state: Mutex<LeavingState<W>>,
+    changed: Condvar,
+}
+
+struct LeavingState<W> {
+    begun: usize,
+    running: usize,
+    left: VecDeque<((usize, usize), W)>,
+}
+
+impl<W> Default for LeavingState<W> {
+    fn default() -> LeavingState<W> {
+        LeavingState { begun: 0, running: 0, left: VecDeque::new() }
+    }
+}
+
+enum Next<W> {
+    Job(usize),
+    Rest((usize, usize), W),
+    End,
+}
+
+impl<W> Leaving<W> {
+    fn state(&self) -> MutexGuard<'_, LeavingState<W>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self, jobs: usize) -> Next<W> {
+        let mut state = self.state();
+        loop {
+            if state.begun < jobs {
+                state.begun += 1;
+                state.running += 1;
+                return Next::Job(state.begun - 1);
+            }
+            if let Some((of, work)) = state.left.pop_front() {
+                return Next::Rest(of, work);
+            }
+            if state.running == 0 {
+                return Next::End;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A job that runs: others wait for what it leaves, until it ends in whatever way.
+struct Running<'s, W>(&'s Leaving<W>);
+
+impl<W> Drop for Running<'_, W> {
+    fn drop(&mut self) {
+        self.0.state().running -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
 /// The lowest job in which a difference was found: later ones need not be done, and all earlier ones are.
 pub struct Lowest(AtomicUsize);
 
@@ -93,6 +196,30 @@ mod tests {
         assert_eq!(results, (0..99).map(|at| at * 2).collect::<Vec<_>>());
         assert!((1..=threads()).contains(&made.load(Ordering::Relaxed)));
         assert!(each(threads(), &[], || (), |(), at| at).is_empty());
+    }
+
+    /// What jobs leave is done once, also by the thread of the last job, and comes back in its order.
+    #[test]
+    fn what_jobs_leave_is_done() {
+        for threads in 1..=3 {
+            let job = |at: usize, leave: &mut dyn FnMut(usize)| {
+                (0..at).for_each(|nth| leave(at * 10 + nth));
+                at
+            };
+            let results = each_leaving(threads, 5, job, |work| work + 1000);
+            let wanted: Vec<(usize, Vec<usize>)> =
+                (0..5).map(|at| (at, (0..at).map(|nth| 1000 + at * 10 + nth).collect())).collect();
+            assert_eq!(results, wanted);
+        }
+        assert!(each_leaving(2, 0, |_, _: &mut dyn FnMut(u8)| (), |_| ()).is_empty());
+    }
+
+    /// Threads that wait for what a job may leave do not wait for one that panicked.
+    #[test]
+    fn a_panic_ends_all_threads() {
+        let job = |at: usize, _: &mut dyn FnMut(u8)| assert_ne!(at, 1, "a panic on purpose");
+        let ended = std::panic::catch_unwind(|| each_leaving(2, 2, job, |_| ()));
+        assert!(ended.is_err());
     }
 
     #[test]

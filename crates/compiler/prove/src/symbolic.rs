@@ -16,6 +16,7 @@ use crate::outcome::{Bytes, Outcome, differences, outcome};
 use ir::Verified;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use synth::classes::expr::Pool;
 use synth::classes::filter::Filter;
@@ -77,11 +78,32 @@ pub struct Question {
     others: Vec<usize>,
 }
 
+/// A part of the question whether the elements' classes are all packets. It needs nothing but their filters as the walk
+/// found them, so that it can be asked while the program is walked.
+pub struct Covering {
+    walked: Arc<Walked>,
+    packets: Packets,
+}
+
+/// Filters of classes, with their expressions.
+struct Walked {
+    pool: Pool,
+    filters: Vec<Filter>,
+}
+
+impl Covering {
+    /// Asks it.
+    pub fn answer(&self, deadline: &Deadline) -> Answered {
+        let mut into = Answered::default();
+        ask_cover(&self.packets, (&self.walked.pool, &self.walked.filters), deadline, &mut into);
+        into
+    }
+}
+
 /// A part of the comparison, which can be done by itself.
 pub enum Part {
-    /// Whether the classes of a side, the elements or the program, cover these packets. If there is a further side and
-    /// they do, its classes do as well.
-    Cover(Vec<usize>, Packets),
+    /// Whether the classes of the program have all of these packets.
+    Cover(Packets),
     /// These classes.
     Classes(Vec<Question>),
 }
@@ -92,8 +114,8 @@ pub struct EntryClasses {
     pub number: usize,
     /// The numbers of its first classes among those of all entries.
     pub first: [usize; 2],
-    /// The filters of both sides' classes, as the walks found them: they have more conditions in common.
-    walked: [Vec<Filter>; 2],
+    /// The filters of the program's classes, as the walk found them: they have more conditions in common.
+    walked: Vec<Filter>,
     /// The elements' classes. Their pool has the expressions of both sides.
     pub elements: Classes,
     /// The program's classes.
@@ -104,6 +126,8 @@ pub struct EntryClasses {
     pairs: Pairs,
     /// The elements' classes for which there was no time to find that.
     unsorted: usize,
+    /// Whether each packet of an element's class is in one of the program.
+    are_inside: bool,
     /// What is left.
     pub parts: Vec<Part>,
 }
@@ -112,7 +136,7 @@ pub struct EntryClasses {
 #[derive(Default)]
 pub struct Answered {
     pairs: Pairs,
-    /// Whether a packet is in no class, for a [`Part::Cover`].
+    /// Whether a packet is in no class, for a [`Covering`] and a [`Part::Cover`].
     outside: Option<Answer>,
     times: BTreeMap<usize, Duration>,
     open: Vec<String>,
@@ -126,18 +150,34 @@ impl EntryClasses {
     /// Walks both programs from an entry. The walks of each entry have a pool and names of headers of their
     /// own: conditions are cut where headers begin, and a header that only packets of another entry have
     /// would cut those of one side, which then look different from the other's.
-    pub fn walk([elements, program]: [&Verified; 2], number: usize, options: &Options<'_>) -> EntryClasses {
+    ///
+    /// Once the elements are walked, what is to be asked about their classes alone is handed to `leave`, of `together`
+    /// classes at once.
+    pub fn walk(
+        [elements, program]: [&Verified; 2],
+        number: usize,
+        options: &Options<'_>,
+        (together, leave): (usize, &mut dyn FnMut(Covering)),
+    ) -> EntryClasses {
         let entries = [number];
         let options = Options { entries: Some(&entries), ..*options };
+        let filters = |classes: &Classes| -> Vec<Filter> {
+            classes.classes.iter().map(|class| class.filter.clone()).collect()
+        };
         let mut elements = Classes::of(elements, &options);
+        // Without the ways that were left out, they are not all.
+        if elements.left.is_empty() {
+            let walked = Arc::new(Walked { pool: elements.pool.clone(), filters: filters(&elements) });
+            let parts = cover::divided(&walked.filters, (0..elements.classes.len()).collect(), together);
+            parts.into_iter().for_each(|packets| leave(Covering { walked: Arc::clone(&walked), packets }));
+        }
         let pool = std::mem::take(&mut elements.pool);
         let mut program = Classes::among(pool, program, &options);
         elements.pool = std::mem::take(&mut program.pool);
         for class in elements.classes.iter_mut().chain(&mut program.classes) {
             class.entry = number;
         }
-        let filters = |classes: &Classes| classes.classes.iter().map(|class| class.filter.clone()).collect();
-        let walked = [filters(&elements), filters(&program)];
+        let walked = filters(&program);
         // Many classes of the program are the elements' as they are: these are put into that form once.
         let of_elements = elements.classes.iter().enumerate();
         let known: HashMap<_, _> = of_elements.map(|(at, class)| ((&class.filter, &class.end), at)).collect();
@@ -165,6 +205,7 @@ impl EntryClasses {
             twins: BTreeSet::new(),
             pairs: Pairs::default(),
             unsorted: 0,
+            are_inside: false,
             parts: vec![],
         }
     }
@@ -174,6 +215,7 @@ impl EntryClasses {
     pub fn sort(&mut self, deadline: &Deadline, together: usize) {
         let (mine, theirs) = (&self.elements.classes, &self.program.classes);
         let bounds: Vec<Bounds> = theirs.iter().map(|class| Bounds::of(&class.filter)).collect();
+        let is_never: Vec<bool> = theirs.iter().map(|class| class.filter.is_never()).collect();
         let mut index = Index::of(&bounds);
         let mut pairs = Pairs::default();
         let mut questions = vec![];
@@ -194,7 +236,7 @@ impl EntryClasses {
             }
             let bounds = Bounds::of(&class.filter);
             let mut meeting = index.meeting(&bounds);
-            meeting.retain(|at| !theirs[*at].filter.is_never());
+            meeting.retain(|at| !is_never[*at]);
             let mut same: Vec<usize> =
                 meeting.iter().copied().filter(|at| does_same(class, &theirs[*at])).collect();
             let twin = same.iter().find(|at| theirs[**at].filter == class.filter);
@@ -221,7 +263,7 @@ impl EntryClasses {
             count_outside += 1;
             if count_outside <= FEW_OUTSIDE {
                 let packets = Packets { within: class.filter.clone(), classes: meeting.clone() };
-                outside.push(Part::Cover(vec![1], packets));
+                outside.push(Part::Cover(packets));
             }
             pairs.apart += theirs.len() - meeting.len();
             pairs.same += same.len();
@@ -231,16 +273,13 @@ impl EntryClasses {
             }
         }
         self.pairs = pairs;
-        // Without the ways that were left out, they are not all.
-        if [&self.elements, &self.program].iter().all(|side| side.left.is_empty()) {
+        if self.has_all_ways() {
             // What is in the elements' classes is in the program's where each of these is in one of those.
-            let are_inside = outside.is_empty() && self.unsorted == 0;
-            let sides = if are_inside { vec![0, 1] } else { vec![0] };
-            let all = self.divided(0, together);
-            self.parts.extend(all.into_iter().map(|packets| Part::Cover(sides.clone(), packets)));
+            self.are_inside = outside.is_empty() && self.unsorted == 0;
             if self.unsorted > 0 || count_outside > FEW_OUTSIDE {
-                let all = self.divided(1, together);
-                outside = all.into_iter().map(|packets| Part::Cover(vec![1], packets)).collect();
+                let with_packets = (0..theirs.len()).filter(|at| !is_never[*at]).collect();
+                let all = cover::divided(&self.walked, with_packets, together);
+                outside = all.into_iter().map(Part::Cover).collect();
             }
             self.parts.append(&mut outside);
         }
@@ -250,11 +289,9 @@ impl EntryClasses {
         }
     }
 
-    /// All packets, divided for the question whether the classes of a side have them all.
-    fn divided(&self, side: usize, together: usize) -> Vec<Packets> {
-        let classes = [&self.elements, &self.program][side].classes.iter().enumerate();
-        let with_packets = classes.filter(|(_, class)| !class.filter.is_never()).map(|(at, _)| at);
-        cover::divided(&self.walked[side], with_packets.collect(), together)
+    /// Whether no way was left out on either side: without these, the classes are not all.
+    fn has_all_ways(&self) -> bool {
+        [&self.elements, &self.program].iter().all(|side| side.left.is_empty())
     }
 
     /// Whether a class of the elements is left for the solver.
@@ -265,7 +302,7 @@ impl EntryClasses {
     /// How hard a part probably is, to be compared with other parts.
     pub fn weight(&self, part: &Part) -> usize {
         match part {
-            Part::Cover(_, packets) => packets.classes.len().pow(2),
+            Part::Cover(packets) => packets.classes.len().pow(2),
             Part::Classes(questions) => questions.iter().map(|question| 1 + question.others.len()).sum(),
         }
     }
@@ -282,29 +319,7 @@ pub fn answer(
     let mut into = Answered::default();
     let pool = &entry.elements.pool;
     match part {
-        Part::Cover(sides, packets) => {
-            let filters = &entry.walked[sides[0]];
-            let mut ask = |mut blaster: Blaster<'_>| {
-                let asked = packets.classes.iter().map(|at| &filters[*at]);
-                for (id, sets) in sets_by_expression(asked) {
-                    blaster.tell_apart(id, &sets);
-                }
-                let mut alternatives = HashMap::new();
-                packets.classes.iter().for_each(|at| blaster.exclude(&filters[*at], &mut alternatives));
-                let within = blaster.filter(&packets.within);
-                let answer = blaster.ask_packet(&[within], QUESTION);
-                into.asked(&blaster);
-                answer
-            };
-            // With ever more that a real packet has: lookups that agree, then sums of its bytes.
-            let mut answer = Answer::Found;
-            for blaster in [Blaster::free, Blaster::new, Blaster::exact] {
-                if answer == Answer::Found {
-                    answer = ask(blaster(pool, deadline));
-                }
-            }
-            into.outside = Some(answer);
-        }
+        Part::Cover(packets) => ask_cover(packets, (pool, &entry.walked), deadline, &mut into),
         Part::Classes(questions) => {
             let mut blaster = Blaster::new(pool, deadline);
             let mut theirs = HashMap::new();
@@ -332,6 +347,35 @@ pub fn answer(
         }
     }
     into
+}
+
+/// Asks whether one of these packets is in no class with these filters.
+fn ask_cover(
+    packets: &Packets,
+    (pool, filters): (&Pool, &[Filter]),
+    deadline: &Deadline,
+    into: &mut Answered,
+) {
+    let mut ask = |mut blaster: Blaster<'_>| {
+        let asked = packets.classes.iter().map(|at| &filters[*at]);
+        for (id, sets) in sets_by_expression(asked) {
+            blaster.tell_apart(id, &sets);
+        }
+        let mut alternatives = HashMap::new();
+        packets.classes.iter().for_each(|at| blaster.exclude(&filters[*at], &mut alternatives));
+        let within = blaster.filter(&packets.within);
+        let answer = blaster.ask_packet(&[within], QUESTION);
+        into.asked(&blaster);
+        answer
+    };
+    // With ever more that a real packet has: lookups that agree, then sums of its bytes.
+    let mut answer = Answer::Found;
+    for blaster in [Blaster::free, Blaster::new, Blaster::exact] {
+        if answer == Answer::Found {
+            answer = ask(blaster(pool, deadline));
+        }
+    }
+    into.outside = Some(answer);
 }
 
 impl Answered {
@@ -524,8 +568,8 @@ fn may_be_one(a: Exit, b: Exit) -> bool {
 }
 
 impl Comparison {
-    /// Adds an entry, with what its parts came to, in their order.
-    pub fn add(&mut self, entry: &EntryClasses, answers: Vec<Answered>) {
+    /// Adds an entry, with what its coverings and its parts came to, in their order.
+    pub fn add(&mut self, entry: &EntryClasses, coverings: &[Answered], answers: Vec<Answered>) {
         let parts = std::iter::once(entry.pairs).chain(answers.iter().map(|answered| answered.pairs));
         for Pairs { all, same, apart, equal, open } in parts {
             self.pairs.all += all;
@@ -538,7 +582,14 @@ impl Comparison {
             let (number, unsorted) = (entry.number, entry.unsorted);
             self.open.push(format!("entry {number}: {unsorted} classes of the elements, for lack of time"));
         }
-        self.add_cover(entry, &answers);
+        if entry.has_all_ways() {
+            let of_elements: Vec<_> = coverings.iter().map(|answered| answered.outside).collect();
+            let parts = entry.parts.iter().enumerate();
+            let covers = parts.filter(|(_, part)| matches!(part, Part::Cover(..)));
+            let of_program: Vec<_> =
+                covers.map(|(at, _)| answers.get(at).and_then(|answered| answered.outside)).collect();
+            self.add_cover(entry, &of_elements, &of_program);
+        }
         for answered in answers {
             let times = answered.times.into_iter();
             self.times.extend(times.map(|(class, time)| (entry.first[0] + class, time)));
@@ -546,25 +597,26 @@ impl Comparison {
         }
     }
 
-    /// Adds whether the classes of an entry are all packets: if that is so for each part.
-    fn add_cover(&mut self, entry: &EntryClasses, answers: &[Answered]) {
-        let mut asked: BTreeMap<&[usize], Vec<Option<Answer>>> = BTreeMap::new();
-        for (at, part) in entry.parts.iter().enumerate() {
-            if let Part::Cover(sides, _) = part {
-                asked.entry(sides).or_default().push(answers.get(at).and_then(|answered| answered.outside));
-            }
-        }
-        let before = self.covered[0];
-        for (sides, answers) in asked {
-            if answers.iter().all(|answer| *answer == Some(Answer::Never)) {
-                // Of the program's it was asked for the elements' classes, which come first.
-                let is_shown = sides[0] == 0 || self.covered[0] > before;
-                sides.iter().filter(|_| is_shown).for_each(|side| self.covered[*side] += 1);
-                continue;
-            }
+    /// Adds whether the classes of an entry are all packets: if that is so for each part. Of the program's it is asked
+    /// for the elements' classes.
+    fn add_cover(
+        &mut self,
+        entry: &EntryClasses,
+        of_elements: &[Option<Answer>],
+        of_program: &[Option<Answer>],
+    ) {
+        let is_shown =
+            |answers: &[Option<Answer>]| answers.iter().all(|answer| *answer == Some(Answer::Never));
+        let are_all = !of_elements.is_empty() && is_shown(of_elements);
+        let is_inside = if of_program.is_empty() { entry.are_inside } else { is_shown(of_program) };
+        self.covered[0] += usize::from(are_all);
+        self.covered[1] += usize::from(are_all && is_inside);
+        let sides = [
+            ("the elements", entry.elements.classes.len(), of_elements),
+            ("the fused program", entry.program.classes.len(), of_program),
+        ];
+        for (name, classes, answers) in sides {
             let (number, all) = (entry.number, answers.len());
-            let classes = entry.walked[sides[0]].len();
-            let name = ["the elements", "the fused program"][sides[0]];
             for (answer, told) in [(Answer::Found, "not so"), (Answer::Unknown, "not decided")] {
                 let parts = answers.iter().filter(|it| **it == Some(answer)).count();
                 let which = if all > 1 { format!(", for {parts} of {all} parts") } else { String::new() };
@@ -635,19 +687,32 @@ mod tests {
     use ir::{Builder, Value};
     use packet::field::{self, Base};
 
-    /// The sides whose classes are all packets, and what is left open, once a class of the program is lost.
-    fn covered(lost: Option<Exit>, together: usize) -> (Vec<usize>, usize) {
+    /// The sides whose classes are all packets, and what is left open, once a class of the elements (0) or of the
+    /// program (1) is lost.
+    fn covered(lost: Option<(usize, Exit)>, together: usize) -> (Vec<usize>, usize) {
         let program = crate::test_programs::by_protocol();
-        let mut entry = EntryClasses::walk([&program, &program], 0, &Options::default());
-        if let Some(at) = entry.program.classes.iter().position(|class| Some(class.exit) == lost) {
-            entry.program.classes.remove(at);
-            entry.walked[1].remove(at);
+        let mut coverings = vec![];
+        let options = Options::default();
+        let leave: &mut dyn FnMut(Covering) = &mut |covering| coverings.push(covering);
+        let mut entry = EntryClasses::walk([&program, &program], 0, &options, (together, leave));
+        if let Some((side, exit)) = lost {
+            let classes = [&entry.elements, &entry.program][side].classes.iter();
+            let at = classes.map(|class| class.exit).position(|other| other == exit).expect("a class");
+            if side == 0 {
+                coverings
+                    .iter_mut()
+                    .for_each(|covering| covering.packets.classes.retain(|class| *class != at));
+            } else {
+                entry.program.classes.remove(at);
+                entry.walked.remove(at);
+            }
         }
         let deadline = Deadline::default();
         entry.sort(&deadline, together);
         let mut all = Comparison::default();
         let answers = entry.parts.iter().map(|part| answer(&entry, part, &deadline, &mut |_, _| true));
-        all.add(&entry, answers.collect());
+        let coverings: Vec<_> = coverings.iter().map(|covering| covering.answer(&deadline)).collect();
+        all.add(&entry, &coverings, answers.collect());
         (all.covered.into(), all.open.len())
     }
 
@@ -673,8 +738,10 @@ mod tests {
             drops_alike: true,
             ..Options::default()
         };
-        let mut entry = EntryClasses::walk(programs, 0, &options);
         let deadline = Deadline::default();
+        let mut coverings = vec![];
+        let leave: &mut dyn FnMut(Covering) = &mut |covering| coverings.push(covering.answer(&deadline));
+        let mut entry = EntryClasses::walk(programs, 0, &options, (cover::TOGETHER, leave));
         entry.sort(&deadline, cover::TOGETHER);
         let (mut all, mut is_found) = (Comparison::default(), false);
         let parts = entry.parts.iter();
@@ -686,7 +753,7 @@ mod tests {
                 })
             })
             .collect();
-        all.add(&entry, answers);
+        all.add(&entry, &coverings, answers);
         !is_found && all.covered == [1, 1] && all.open.is_empty() && all.pairs.open == 0
     }
 
@@ -772,7 +839,8 @@ mod tests {
         for together in [cover::TOGETHER, 1] {
             assert_eq!(covered(None, together), (vec![1, 1], 0));
             for exit in [Exit::Emit(0), Exit::Emit(1), Exit::Drop(0)] {
-                assert_eq!(covered(Some(exit), together), (vec![1, 0], 1));
+                assert_eq!(covered(Some((1, exit)), together), (vec![1, 0], 1));
+                assert_eq!(covered(Some((0, exit)), together), (vec![0, 0], 1));
             }
         }
     }

@@ -246,7 +246,7 @@ pub struct Find {
 }
 
 /// All expressions of a walk.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pool {
     nodes: Vec<Node>,
     max: Vec<u64>,
@@ -260,7 +260,7 @@ pub struct Pool {
 }
 
 /// Lists of writes, each stored once. The first is the empty one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Logs<W> {
     all: Vec<Box<[W]>>,
     numbers: FxHashMap<Box<[W]>, Log>,

@@ -4,15 +4,61 @@
 //! stored beside them and are no conditions of their own. Facts may be weaker than the truth, never
 //! stronger: an impossible path may remain, a possible path is never lost.
 
-use super::expr::{Atom, BIAS, Bits, Id, Log, Node, Pool, quotients, signed, sum_range};
+use super::expr::{Atom, BIAS, Bits, Id, Log, NO_WRITES, Node, Pool, quotients, signed, sum_range};
 use ir::analysis::interval::IntervalSet;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// The facts about one path.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
     sets: BTreeMap<Id, IntervalSet>,
     implied: BTreeMap<Id, IntervalSet>,
+    related: Related,
+}
+
+/// The expressions that conditions are about, by what relates them to other ones, in their order. Every value that is
+/// looked at is compared with all of a kind, and most conditions are of another.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Related {
+    /// Bits as they arrived, or behind writes.
+    bits: Vec<(Id, Log, Bits)>,
+    /// Bits of a number: the number, their lowest bit, and how many they are.
+    slices: Vec<(Id, Id, u8, u8)>,
+    sums: Vec<Id>,
+}
+
+impl Related {
+    fn add(&mut self, pool: &Pool, id: Id) {
+        fn insert<T>(all: &mut Vec<T>, new: T, id: impl Fn(&T) -> Id) {
+            let at = all.partition_point(|other| id(other) < id(&new));
+            all.insert(at, new);
+        }
+        match *pool.node(id) {
+            Node::Slice(of, low, width) => insert(&mut self.slices, (id, of, low, width), |slice| slice.0),
+            Node::Sum(..) => insert(&mut self.sums, id, |sum| *sum),
+            ref node => {
+                if let Some((log, bits)) = bits_of(node) {
+                    insert(&mut self.bits, (id, log, bits), |bits| bits.0);
+                }
+            }
+        }
+    }
+
+    fn retain(&mut self, has: impl Fn(Id) -> bool) {
+        self.bits.retain(|bits| has(bits.0));
+        self.slices.retain(|slice| has(slice.0));
+        self.sums.retain(|sum| has(*sum));
+    }
+}
+
+/// The bits that an expression is, and the writes before.
+fn bits_of(node: &Node) -> Option<(Log, Bits)> {
+    match node {
+        Node::Atom(Atom::Bits(bits)) => Some((NO_WRITES, *bits)),
+        Node::Read(log, bits) => Some((*log, *bits)),
+        _ => None,
+    }
 }
 
 /// The depth to which expressions are examined.
@@ -57,8 +103,8 @@ impl Facts {
         let hull = |id: Id| self.hull_at(pool, id, depth);
         let all = IntervalSet::full();
         match pool.node(id) {
-            Node::Atom(Atom::Bits(bits)) => self.of_bits(pool, None, *bits),
-            Node::Read(log, bits) => self.of_bits(pool, Some(*log), *bits),
+            Node::Atom(Atom::Bits(bits)) => self.of_bits(NO_WRITES, *bits),
+            Node::Read(log, bits) => self.of_bits(*log, *bits),
             Node::Cat(parts) => {
                 let sum = |end: fn((u64, u64)) -> u64| {
                     parts.iter().fold(0, |sum: u64, (low, part)| sum | end(hull(*part)) << low)
@@ -67,7 +113,7 @@ impl Facts {
             }
             Node::Slice(of, low, width) => {
                 let known = self.at_depth(pool, *of, depth).project(*low, *width);
-                known.intersection(&self.of_slices(pool, id, (*of, *low, *width)))
+                known.intersection(&self.of_slices(id, (*of, *low, *width)))
             }
             Node::Sum(constant, terms) => match sum_range(*constant, terms, hull) {
                 (low, high) if low >= 0 && high <= i128::from(u64::MAX) => {
@@ -90,19 +136,14 @@ impl Facts {
     }
 
     /// The facts about some bits that follow from overlapping bits, as they arrived or after the same writes.
-    fn of_bits(&self, pool: &Pool, log: Option<Log>, bits: Bits) -> IntervalSet {
+    fn of_bits(&self, log: Log, bits: Bits) -> IntervalSet {
         let mut set = IntervalSet::full();
-        for (&other, known) in &self.sets {
-            let around = match pool.node(other) {
-                Node::Atom(Atom::Bits(around)) if log.is_none() => around,
-                Node::Read(same, around) if log == Some(*same) => around,
-                _ => continue,
-            };
-            if around.root != bits.root || *around == bits {
+        for (other, same, around) in &self.related.bits {
+            if around.root != bits.root || *same != log || *around == bits {
                 continue;
             }
             let low = bits.end() - around.end();
-            set = of_others(set, bits.width, known, (low, around.width));
+            set = of_others(set, bits.width, || &self.sets[other], (low, around.width));
         }
         set
     }
@@ -110,16 +151,16 @@ impl Facts {
     /// The facts about some bits of a number, from the lowest of them on, that follow from others of its bits. Of bits
     /// around these, what still others say counts as well: a number of which one of two values is excluded has one, and so
     /// has its lower half.
-    fn of_slices(&self, pool: &Pool, id: Id, (of, low, width): (Id, u8, u8)) -> IntervalSet {
+    fn of_slices(&self, id: Id, (of, low, width): (Id, u8, u8)) -> IntervalSet {
         let narrowed = |set, (own, width): (u8, u8), known: &IntervalSet, (low, bits): (u8, u8)| {
-            of_others(set, width, known, (i32::from(low) - i32::from(own), bits))
+            of_others(set, width, || known, (i32::from(low) - i32::from(own), bits))
         };
-        self.slices(pool, id, of).fold(IntervalSet::full(), |set, (other, condition, bits)| {
+        self.slices(id, of).fold(IntervalSet::full(), |set, (other, condition, bits)| {
             let is_around = bits.0 <= low && low + width <= bits.0 + bits.1;
             if !is_around {
                 return narrowed(set, (low, width), condition, bits);
             }
-            let others = self.slices(pool, other, of);
+            let others = self.slices(other, of);
             let known = others
                 .fold(condition.clone(), |set, (_, condition, more)| narrowed(set, bits, condition, more));
             narrowed(set, (low, width), &known, bits)
@@ -127,18 +168,10 @@ impl Facts {
     }
 
     /// The conditions on bits of a number other than `but`: with the lowest of them, and how many they are.
-    fn slices<'a>(
-        &'a self,
-        pool: &'a Pool,
-        but: Id,
-        of: Id,
-    ) -> impl Iterator<Item = (Id, &'a IntervalSet, (u8, u8))> {
-        self.sets.iter().filter_map(move |(&other, condition)| match *pool.node(other) {
-            Node::Slice(same, low, width) if same == of && other != but => {
-                Some((other, condition, (low, width)))
-            }
-            _ => None,
-        })
+    fn slices(&self, but: Id, of: Id) -> impl Iterator<Item = (Id, &IntervalSet, (u8, u8))> {
+        let slices = self.related.slices.iter();
+        let others = slices.filter(move |(other, same, ..)| *same == of && *other != but);
+        others.map(|(other, _, low, width)| (*other, &self.sets[other], (*low, *width)))
     }
 
     /// The smallest and the largest value of a sum over the integers, if it is small.
@@ -163,8 +196,9 @@ impl Facts {
         pool: &'a Pool,
     ) -> impl Iterator<Item = (i128, i128, &'a [(Id, u64)])> + use<'a> {
         let bias = i128::from(BIAS);
-        self.sets.iter().filter_map(move |(id, set)| match pool.node(*id) {
+        self.related.sums.iter().filter_map(move |id| match pool.node(*id) {
             Node::Sum(BIAS, terms) => {
+                let set = &self.sets[id];
                 Some((i128::from(set.min()?) - bias, i128::from(set.max()?) - bias, &**terms))
             }
             _ => None,
@@ -177,16 +211,22 @@ impl Facts {
         if !self.known(pool, id).meets(set) {
             return false;
         }
-        let taken = self.sets.get(&id).map_or_else(|| set.clone(), |before| before.intersection(set));
-        self.sets.insert(id, taken);
+        match self.sets.entry(id) {
+            Entry::Occupied(mut before) => *before.get_mut() = before.get().intersection(set),
+            Entry::Vacant(new) => {
+                new.insert(set.clone());
+                self.related.add(pool, id);
+            }
+        }
         self.imply_from(pool, id);
         (0..2).all(|_| self.follow_sums(pool)) && self.holds_for_bits(pool, id)
     }
 
     /// All that conditions say together; `None` if they cannot hold.
     pub fn of(pool: &Pool, conditions: impl IntoIterator<Item = (Id, IntervalSet)>) -> Option<Facts> {
-        let mut facts = Facts { sets: conditions.into_iter().collect(), implied: BTreeMap::new() };
+        let mut facts = Facts { sets: conditions.into_iter().collect(), ..Facts::default() };
         let ids: Vec<Id> = facts.sets.keys().copied().collect();
+        ids.iter().for_each(|id| facts.related.add(pool, *id));
         ids.iter().for_each(|id| facts.imply_from(pool, *id));
         let holds = (0..2).all(|_| facts.follow_sums(pool));
         (holds && ids.iter().all(|id| !facts.known(pool, *id).is_empty())).then_some(facts)
@@ -205,6 +245,7 @@ impl Facts {
         };
         join(&mut self.sets, &other.sets);
         join(&mut self.implied, &other.implied);
+        self.related.retain(|id| self.sets.contains_key(&id));
     }
 
     fn imply(&mut self, pool: &Pool, id: Id, set: &IntervalSet) -> bool {
@@ -237,15 +278,13 @@ impl Facts {
 
     /// Derives, from conditions on sums, facts about their terms.
     fn follow_sums(&mut self, pool: &Pool) -> bool {
-        let sums: Vec<Id> =
-            self.sets.keys().copied().filter(|id| matches!(pool.node(*id), Node::Sum(..))).collect();
-        sums.into_iter().all(|id| {
+        (0..self.related.sums.len()).all(|at| {
+            let id = self.related.sums[at];
             let Node::Sum(constant, terms) = pool.node(id) else { return true };
             let Some(whole) = self.small_sum_around(pool, *constant, terms) else { return true };
             let known = self.known(pool, id);
             let (Some(least), Some(most)) = (known.min(), known.max()) else { return false };
             let (least, most) = (i128::from(least), i128::from(most));
-            let terms = terms.clone();
             terms.iter().all(|(term, by)| {
                 let (low, high) = self.hull(pool, *term);
                 let by = signed(*by);
@@ -268,32 +307,27 @@ impl Facts {
 
     /// Bits that contain those of a new condition must still have a possible value.
     fn holds_for_bits(&self, pool: &Pool, id: Id) -> bool {
-        let (log, bits) = match pool.node(id) {
-            Node::Atom(Atom::Bits(bits)) => (None, bits),
-            Node::Read(log, bits) => (Some(*log), bits),
-            _ => return true,
-        };
-        self.sets.keys().all(|other| match pool.node(*other) {
-            Node::Atom(Atom::Bits(around)) if log.is_none() && bits.common(*around).is_some() => {
-                !self.known(pool, *other).is_empty()
-            }
-            Node::Read(same, around) if log == Some(*same) && bits.common(*around).is_some() => {
-                !self.known(pool, *other).is_empty()
-            }
-            _ => true,
+        let Some((log, bits)) = bits_of(pool.node(id)) else { return true };
+        self.related.bits.iter().all(|(other, same, around)| {
+            *same != log || bits.common(*around).is_none() || !self.known(pool, *other).is_empty()
         })
     }
 }
 
 /// What a number of `width` bits may be, when other bits of the same have a value of `known`: their lowest bit, counted
 /// from the number's lowest, and how many they are.
-fn of_others(set: IntervalSet, width: u8, known: &IntervalSet, (low, bits): (i32, u8)) -> IntervalSet {
+fn of_others<'s>(
+    set: IntervalSet,
+    width: u8,
+    known: impl FnOnce() -> &'s IntervalSet,
+    (low, bits): (i32, u8),
+) -> IntervalSet {
     let end = low + i32::from(bits);
     if low <= 0 && i32::from(width) <= end {
-        set.intersection(&known.project(low.unsigned_abs() as u8, width))
+        set.intersection(&known().project(low.unsigned_abs() as u8, width))
     } else if low > 0 && end == i32::from(width) {
         // The highest bits are known.
-        set.intersection(&known.widen(low.unsigned_abs()))
+        set.intersection(&known().widen(low.unsigned_abs()))
     } else {
         set
     }
