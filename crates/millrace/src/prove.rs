@@ -75,6 +75,8 @@ pub fn run(
     json: bool,
 ) -> anyhow::Result<ExitStatus> {
     let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
+    // One chain's proofs take together what one takes.
+    let limits = &Limits { usual: limits.usual / regions.len().max(1) as u32, ..*limits };
     let until = Instant::now() + limits.time;
     let mut all = vec![];
     for (at, region) in regions.iter().enumerate() {
@@ -97,9 +99,10 @@ fn prove(
     let start = Instant::now();
     let made = CompiledRegion::of(&region.linked, &cells(region, nodes));
     let until = start + time;
+    let usual = limits.usual / if made.fast.is_some() { 2 } else { 1 };
     let shown = |program: &Verified, time: Duration| {
         held(region, nodes, program, |of| {
-            Ok(shown(of, &prove::prove(of, &Limits { time, ..*limits }, stop)?, limits))
+            Ok(shown(of, &prove::prove(of, &Limits { time, usual, ..*limits }, stop)?, limits))
         })
     };
     let left = until.saturating_duration_since(Instant::now());
@@ -250,7 +253,7 @@ fn listed_one(title: &str, shown: &Shown) -> String {
         "\n{title}: {verdict}\n\
          \x20 classes   {mine} of {} elements, {theirs} of the fused program\n\
          \x20 compared  {} pairs: {} do the same by the same expressions, {} share no packet, {} are equal by the solver\n\
-         \x20 solver    {} questions in {} clauses\n\
+         \x20 solver    {}, {} questions in {} clauses\n\
          \x20 packets   {}, from {} of {} classes and their borders, by elements, by program and by machine code\n\
          \x20 entries   {} next packets of their flows, by the flow's entry and by elements; {}\n\
          \x20 time      {:.1} s (limits: {} s, {} classes)\n",
@@ -259,6 +262,7 @@ fn listed_one(title: &str, shown: &Shown) -> String {
         shown.same_expressions,
         shown.never_met,
         shown.equal_by_solver,
+        prove::SOLVER,
         shown.questions,
         shown.clauses,
         shown.packets,

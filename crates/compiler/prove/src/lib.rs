@@ -37,6 +37,7 @@ mod trial;
 
 pub use class_templates::{ClassTemplate, templates};
 pub use run::{ByEntry, Leaves, Left, Observed, Three};
+pub use solver::NAME as SOLVER;
 pub use subgraph::FusedSubgraph;
 pub use symbolic::{Comparison, Pairs};
 pub use synth::link::Part;
@@ -65,11 +66,15 @@ pub struct Limits {
     pub packets: usize,
     /// Whether the classes are compared.
     pub symbolic: bool,
+    /// The time that the proof takes as a rule where nothing is open: packets only try the machine code then, and are
+    /// run for what is left of it, but for half of it at most and for a fifth at least.
+    pub usual: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { time: Duration::from_secs(60), classes: 20_000, packets: 64, symbolic: true }
+        let (time, usual) = (Duration::from_secs(60), Duration::from_secs(10));
+        Limits { time, classes: 20_000, packets: 64, symbolic: true, usual }
     }
 }
 
@@ -137,11 +142,7 @@ pub enum ProveError {
 /// packets.
 const CLASSES: f64 = 0.5;
 const COMPARED: f64 = 0.9;
-/// Where nothing is open, packets are run for this time, or for what is left of [`USUAL`] if that is less, but not for
-/// less than [`LEAST_FOR_PACKETS`], and one is looked for so long: they only try the machine code.
-const FOR_PACKETS: Duration = Duration::from_secs(5);
-const LEAST_FOR_PACKETS: Duration = Duration::from_secs(2);
-const USUAL: Duration = Duration::from_secs(10);
+/// Where nothing is open, a packet is looked for so long.
 const SOON_FOUND: Duration = Duration::from_millis(100);
 /// With more classes of the elements than this, [`LEAST_PACKETS`] of each are run then, so that more classes have some.
 const SOON_MANY: usize = 400;
@@ -223,7 +224,7 @@ pub fn prove(
         costs: vec![],
     };
     let run_soon = |threads: usize| {
-        let left = USUAL.saturating_sub(start.elapsed()).clamp(LEAST_FOR_PACKETS, FOR_PACKETS);
+        let left = limits.usual.saturating_sub(start.elapsed()).clamp(limits.usual / 5, limits.usual / 2);
         let soon = deadline.at_the_latest(Instant::now() + left);
         let subject = subject.within(&soon, SOON_FOUND);
         let enough = (counts[0] <= SOON_MANY).then_some(ENOUGH_PACKETS);
@@ -334,7 +335,7 @@ fn own<'t, 'a>(
     })
 }
 
-/// Classes whose packets are run one after the other: what of a flow's entries is tried depends on those
+/// The most classes whose packets are run one after the other: what of a flow's entries is tried depends on those
 /// before.
 const IN_A_ROW: usize = 256;
 /// With more classes than this has room for, fewer packets of each are run: at least these.
@@ -375,7 +376,9 @@ fn run_packets<'s>(
             None => in_turn(elements),
             Some(_) => elements.chain(others.map(|(_, class)| (None, class))).collect(),
         };
-        jobs.extend(all.chunks(IN_A_ROW).map(|some| (entry, some.to_vec())));
+        // Something for each thread, by a number that does not depend on the machine.
+        let in_a_row = all.len().div_ceil(parallel::MOST_THREADS).clamp(1, IN_A_ROW);
+        jobs.extend(all.chunks(in_a_row).map(|some| (entry, some.to_vec())));
     }
     let count: usize = jobs.iter().map(|(_, classes)| classes.len()).sum();
     let most = most.min((enough.unwrap_or(0) / count.max(1)).max(LEAST_PACKETS));

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// The most threads: each may need memory for questions of its own.
-const MOST_THREADS: usize = 4;
+pub const MOST_THREADS: usize = 4;
 
 /// The number of threads that jobs are spread over.
 pub fn threads() -> usize {
