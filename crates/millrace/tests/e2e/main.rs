@@ -8,6 +8,7 @@ mod acl;
 mod bad_input;
 mod bench;
 mod both_ways;
+mod both_ways_in_processes;
 mod cable;
 mod captures;
 mod chain;
