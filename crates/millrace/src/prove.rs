@@ -63,6 +63,9 @@ struct Shown {
     fast_path: Option<Box<Shown>>,
 }
 
+/// The least time that a proof takes as a rule, so that there are some packets however many regions a chain has.
+const LEAST_USUAL: Duration = Duration::from_secs(2);
+
 /// Proves every fused region of a chain and prints the results; what is known by then once `stop` is set.
 ///
 /// # Errors
@@ -75,14 +78,14 @@ pub fn run(
     json: bool,
 ) -> anyhow::Result<ExitStatus> {
     let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
-    // One chain's proofs take together what one takes.
-    let limits = &Limits { usual: limits.usual / regions.len().max(1) as u32, ..*limits };
-    let until = Instant::now() + limits.time;
+    let start = Instant::now();
     let mut all = vec![];
     for (at, region) in regions.iter().enumerate() {
         // What is left of the time is for all the regions that are left.
-        let left = until.saturating_duration_since(Instant::now()) / (regions.len() - at) as u32;
-        all.push(prove(region, nodes, (limits, left), stop)?);
+        let share = |whole: Duration| whole.saturating_sub(start.elapsed()) / (regions.len() - at) as u32;
+        let usual = share(limits.usual).max(LEAST_USUAL);
+        let time = share(limits.time);
+        all.push(prove(region, nodes, (&Limits { usual, ..*limits }, time), stop)?);
     }
     let differs = all.iter().any(|shown| shown.result == RegionResult::Differs);
     text::print_found(json, &all, || listed(chain, &all)).context("standard output")?;

@@ -73,7 +73,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        let (time, usual) = (Duration::from_secs(60), Duration::from_secs(10));
+        let (time, usual) = (Duration::from_secs(60), Duration::from_secs(9));
         Limits { time, classes: 20_000, packets: 64, symbolic: true, usual }
     }
 }
@@ -237,9 +237,10 @@ pub fn prove(
             compare(&subject, (&entries, &coverings), (&compared_by, threads), &mut proof, &mut found);
         };
         let has_parts = entries.iter().any(|entry| !entry.parts.is_empty());
-        let is_open = entries.iter().any(EntryClasses::has_questions);
-        if has_parts && !is_open && limits.packets > 0 {
-            // All that is left is whether the program's classes are all packets, for one thread.
+        let mut all = entries.iter().zip(&coverings);
+        let is_nearly_shown = all.all(|(entry, coverings)| entry.is_nearly_shown(coverings));
+        if has_parts && is_nearly_shown && limits.packets > 0 {
+            // All that is left is whether classes are all packets, or have none, for one thread.
             ran = Some(parallel::both(|| compare(1), run_soon).1);
         } else {
             compare(parallel::threads());

@@ -122,6 +122,9 @@ impl<W> Default for LeavingState<W> {
     }
 }
 
+/// With so many things left, they are done before another job begins.
+const MOST_LEFT: usize = 8;
+
 enum Next<W> {
     Job(usize),
     Rest((usize, usize), W),
@@ -136,7 +139,8 @@ impl<W> Leaving<W> {
     fn next(&self, jobs: usize) -> Next<W> {
         let mut state = self.state();
         loop {
-            if state.begun < jobs {
+            // What is left keeps what it is about in memory, so there is little of it at once.
+            if state.begun < jobs && state.left.len() < MOST_LEFT {
                 state.begun += 1;
                 state.running += 1;
                 return Next::Job(state.begun - 1);

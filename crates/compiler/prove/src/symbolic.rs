@@ -29,6 +29,8 @@ const QUESTION: Duration = Duration::from_secs(10);
 
 /// Classes of the elements for which one solver is used, one after the other: they share expressions.
 const TOGETHER: usize = 32;
+/// Classes without packets that are asked about at once.
+const TOGETHER_EMPTY: usize = 200;
 /// With more classes of the elements that are in none of the program, the program's are asked about all packets instead.
 const FEW_OUTSIDE: usize = 64;
 /// With so many clauses, the next class gets a solver of its own: each question costs what all clauses cost.
@@ -88,7 +90,7 @@ pub struct Covering {
 /// Filters of classes, with their expressions.
 struct Walked {
     pool: Pool,
-    filters: Vec<Filter>,
+    filters: Arc<[Filter]>,
 }
 
 impl Covering {
@@ -104,6 +106,8 @@ impl Covering {
 pub enum Part {
     /// Whether the classes of the program have all of these packets.
     Cover(Packets),
+    /// Whether these classes of the elements, of which their form says that they have no packets, have none.
+    Empty(Vec<usize>),
     /// These classes.
     Classes(Vec<Question>),
 }
@@ -114,8 +118,8 @@ pub struct EntryClasses {
     pub number: usize,
     /// The numbers of its first classes among those of all entries.
     pub first: [usize; 2],
-    /// The filters of the program's classes, as the walk found them: they have more conditions in common.
-    walked: Vec<Filter>,
+    /// The filters of both sides' classes, as the walks found them: they have more conditions in common.
+    walked: [Arc<[Filter]>; 2],
     /// The elements' classes. Their pool has the expressions of both sides.
     pub elements: Classes,
     /// The program's classes.
@@ -136,7 +140,7 @@ pub struct EntryClasses {
 #[derive(Default)]
 pub struct Answered {
     pairs: Pairs,
-    /// Whether a packet is in no class, for a [`Covering`] and a [`Part::Cover`].
+    /// Whether a packet is in no class, for a [`Covering`] and a [`Part::Cover`], or in one of a [`Part::Empty`].
     outside: Option<Answer>,
     times: BTreeMap<usize, Duration>,
     open: Vec<String>,
@@ -161,14 +165,16 @@ impl EntryClasses {
     ) -> EntryClasses {
         let entries = [number];
         let options = Options { entries: Some(&entries), ..*options };
-        let filters = |classes: &Classes| -> Vec<Filter> {
+        let filters = |classes: &Classes| -> Arc<[Filter]> {
             classes.classes.iter().map(|class| class.filter.clone()).collect()
         };
         let mut elements = Classes::of(elements, &options);
+        let of_elements = filters(&elements);
         // Without the ways that were left out, they are not all.
         if elements.left.is_empty() {
-            let walked = Arc::new(Walked { pool: elements.pool.clone(), filters: filters(&elements) });
-            let parts = cover::divided(&walked.filters, (0..elements.classes.len()).collect(), together);
+            let walked = Walked { pool: elements.pool.clone(), filters: Arc::clone(&of_elements) };
+            let (walked, all) = (Arc::new(walked), (0..elements.classes.len()).collect());
+            let parts = cover::divided(&walked.filters, all, together);
             parts.into_iter().for_each(|packets| leave(Covering { walked: Arc::clone(&walked), packets }));
         }
         let pool = std::mem::take(&mut elements.pool);
@@ -177,7 +183,7 @@ impl EntryClasses {
         for class in elements.classes.iter_mut().chain(&mut program.classes) {
             class.entry = number;
         }
-        let walked = filters(&program);
+        let walked = [of_elements, filters(&program)];
         // Many classes of the program are the elements' as they are: these are put into that form once.
         let of_elements = elements.classes.iter().enumerate();
         let known: HashMap<_, _> = of_elements.map(|(at, class)| ((&class.filter, &class.end), at)).collect();
@@ -223,6 +229,7 @@ impl EntryClasses {
         // The classes of the elements that may not be in one of the program, with those of the program that may have some
         // of their packets.
         let (mut outside, mut count_outside) = (vec![], 0);
+        let mut empty = vec![];
         for (number, class) in mine.iter().enumerate() {
             pairs.all += theirs.len();
             if deadline.is_over() {
@@ -232,6 +239,7 @@ impl EntryClasses {
             }
             if class.filter.is_never() {
                 pairs.apart += theirs.len();
+                empty.push(number);
                 continue;
             }
             let bounds = Bounds::of(&class.filter);
@@ -278,10 +286,12 @@ impl EntryClasses {
             self.are_inside = outside.is_empty() && self.unsorted == 0;
             if self.unsorted > 0 || count_outside > FEW_OUTSIDE {
                 let with_packets = (0..theirs.len()).filter(|at| !is_never[*at]).collect();
-                let all = cover::divided(&self.walked, with_packets, together);
+                let all = cover::divided(&self.walked[1], with_packets, together);
                 outside = all.into_iter().map(Part::Cover).collect();
             }
             self.parts.append(&mut outside);
+            // Their form is not trusted with that: they are compared with none of the program's classes.
+            self.parts.extend(empty.chunks(TOGETHER_EMPTY).map(|some| Part::Empty(some.to_vec())));
         }
         while !questions.is_empty() {
             let rest = questions.split_off(questions.len().min(TOGETHER));
@@ -294,15 +304,20 @@ impl EntryClasses {
         [&self.elements, &self.program].iter().all(|side| side.left.is_empty())
     }
 
-    /// Whether a class of the elements is left for the solver.
-    pub fn has_questions(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Classes(_)))
+    /// Whether nothing is left but what its parts say of classes that are all packets, or have none: with what its
+    /// coverings came to, no class of the elements is left for the solver, and no way or class was left out.
+    pub fn is_nearly_shown(&self, coverings: &[Answered]) -> bool {
+        self.has_all_ways()
+            && self.unsorted == 0
+            && coverings.iter().all(|answered| answered.outside == Some(Answer::Never))
+            && !self.parts.iter().any(|part| matches!(part, Part::Classes(_)))
     }
 
     /// How hard a part probably is, to be compared with other parts.
     pub fn weight(&self, part: &Part) -> usize {
         match part {
             Part::Cover(packets) => packets.classes.len().pow(2),
+            Part::Empty(classes) => classes.len(),
             Part::Classes(questions) => questions.iter().map(|question| 1 + question.others.len()).sum(),
         }
     }
@@ -319,7 +334,14 @@ pub fn answer(
     let mut into = Answered::default();
     let pool = &entry.elements.pool;
     match part {
-        Part::Cover(packets) => ask_cover(packets, (pool, &entry.walked), deadline, &mut into),
+        Part::Cover(packets) => ask_cover(packets, (pool, &entry.walked[1]), deadline, &mut into),
+        Part::Empty(classes) => {
+            into.ask_any(pool, deadline, |blaster| {
+                let filters: Vec<Bit> =
+                    classes.iter().map(|class| blaster.filter(&entry.walked[0][*class])).collect();
+                blaster.gates.any_if_asked(&filters)
+            });
+        }
         Part::Classes(questions) => {
             let mut blaster = Blaster::new(pool, deadline);
             let mut theirs = HashMap::new();
@@ -356,29 +378,33 @@ fn ask_cover(
     deadline: &Deadline,
     into: &mut Answered,
 ) {
-    let mut ask = |mut blaster: Blaster<'_>| {
+    into.ask_any(pool, deadline, |blaster| {
         let asked = packets.classes.iter().map(|at| &filters[*at]);
         for (id, sets) in sets_by_expression(asked) {
             blaster.tell_apart(id, &sets);
         }
         let mut alternatives = HashMap::new();
         packets.classes.iter().for_each(|at| blaster.exclude(&filters[*at], &mut alternatives));
-        let within = blaster.filter(&packets.within);
-        let answer = blaster.ask_packet(&[within], QUESTION);
-        into.asked(&blaster);
-        answer
-    };
-    // With ever more that a real packet has: lookups that agree, then sums of its bytes.
-    let mut answer = Answer::Found;
-    for blaster in [Blaster::free, Blaster::new, Blaster::exact] {
-        if answer == Answer::Found {
-            answer = ask(blaster(pool, deadline));
-        }
-    }
-    into.outside = Some(answer);
+        blaster.filter(&packets.within)
+    });
 }
 
 impl Answered {
+    /// Asks whether there is a packet for which a bit is 1.
+    fn ask_any(&mut self, pool: &Pool, deadline: &Deadline, bit: impl Fn(&mut Blaster<'_>) -> Bit) {
+        // With ever more that a real packet has: lookups that agree, then sums of its bytes.
+        for new in [Blaster::free, Blaster::new, Blaster::exact] {
+            let mut blaster = new(pool, deadline);
+            let bit = bit(&mut blaster);
+            let answer = blaster.ask_packet(&[bit], QUESTION);
+            self.asked(&blaster);
+            self.outside = Some(answer);
+            if answer != Answer::Found {
+                break;
+            }
+        }
+    }
+
     fn asked(&mut self, blaster: &Blaster<'_>) {
         self.questions += blaster.gates.questions;
         self.clauses += blaster.gates.clauses();
@@ -584,11 +610,13 @@ impl Comparison {
         }
         if entry.has_all_ways() {
             let of_elements: Vec<_> = coverings.iter().map(|answered| answered.outside).collect();
-            let parts = entry.parts.iter().enumerate();
-            let covers = parts.filter(|(_, part)| matches!(part, Part::Cover(..)));
-            let of_program: Vec<_> =
-                covers.map(|(at, _)| answers.get(at).and_then(|answered| answered.outside)).collect();
-            self.add_cover(entry, &of_elements, &of_program);
+            let of_parts = |is_kind: fn(&Part) -> bool| -> Vec<Option<Answer>> {
+                let parts = entry.parts.iter().enumerate().filter(|(_, part)| is_kind(part));
+                parts.map(|(at, _)| answers.get(at).and_then(|answered| answered.outside)).collect()
+            };
+            let of_program = of_parts(|part| matches!(part, Part::Cover(_)));
+            let of_empty = of_parts(|part| matches!(part, Part::Empty(_)));
+            self.add_cover(entry, &of_elements, &of_empty, &of_program);
         }
         for answered in answers {
             let times = answered.times.into_iter();
@@ -597,33 +625,34 @@ impl Comparison {
         }
     }
 
-    /// Adds whether the classes of an entry are all packets: if that is so for each part. Of the program's it is asked
-    /// for the elements' classes.
+    /// Adds whether the classes of an entry are all packets: if that is so for each part. The elements' are without those
+    /// that have no packets; of the program's it is asked for the elements' classes.
     fn add_cover(
         &mut self,
         entry: &EntryClasses,
         of_elements: &[Option<Answer>],
+        of_empty: &[Option<Answer>],
         of_program: &[Option<Answer>],
     ) {
         let is_shown =
             |answers: &[Option<Answer>]| answers.iter().all(|answer| *answer == Some(Answer::Never));
-        let are_all = !of_elements.is_empty() && is_shown(of_elements);
+        let are_all = !of_elements.is_empty() && is_shown(of_elements) && is_shown(of_empty);
         let is_inside = if of_program.is_empty() { entry.are_inside } else { is_shown(of_program) };
         self.covered[0] += usize::from(are_all);
         self.covered[1] += usize::from(are_all && is_inside);
-        let sides = [
-            ("the elements", entry.elements.classes.len(), of_elements),
-            ("the fused program", entry.program.classes.len(), of_program),
+        let (elements, program) = (entry.elements.classes.len(), entry.program.classes.len());
+        let asked = [
+            (format!("whether the {elements} classes of the elements are all packets"), of_elements),
+            ("whether classes of the elements that seem to have no packets have none".into(), of_empty),
+            (format!("whether the {program} classes of the fused program are all packets"), of_program),
         ];
-        for (name, classes, answers) in sides {
+        for (asked, answers) in asked {
             let (number, all) = (entry.number, answers.len());
             for (answer, told) in [(Answer::Found, "not so"), (Answer::Unknown, "not decided")] {
                 let parts = answers.iter().filter(|it| **it == Some(answer)).count();
                 let which = if all > 1 { format!(", for {parts} of {all} parts") } else { String::new() };
                 if parts > 0 {
-                    self.open.push(format!(
-                        "entry {number}: whether the {classes} classes of {name} are all packets is {told}{which}"
-                    ));
+                    self.open.push(format!("entry {number}: {asked} is {told}{which}"));
                 }
             }
         }
@@ -686,25 +715,40 @@ mod tests {
     use ir::expr::load;
     use ir::{Builder, Value};
     use packet::field::{self, Base};
+    use synth::classes::filter::Factor;
 
-    /// The sides whose classes are all packets, and what is left open, once a class of the elements (0) or of the
-    /// program (1) is lost.
-    fn covered(lost: Option<(usize, Exit)>, together: usize) -> (Vec<usize>, usize) {
+    /// A mistake about a class.
+    #[derive(Clone, Copy)]
+    enum Mistake {
+        /// One of the elements is left out, or one of the program.
+        LeftOut(usize),
+        /// One of the elements is said to have no packets.
+        SaidEmpty,
+    }
+
+    /// The sides whose classes are all packets, and what is left open, once there is a mistake about a class.
+    fn covered(mistake: Option<(Mistake, Exit)>, together: usize) -> (Vec<usize>, usize) {
         let program = crate::test_programs::by_protocol();
         let mut coverings = vec![];
         let options = Options::default();
         let leave: &mut dyn FnMut(Covering) = &mut |covering| coverings.push(covering);
         let mut entry = EntryClasses::walk([&program, &program], 0, &options, (together, leave));
-        if let Some((side, exit)) = lost {
-            let classes = [&entry.elements, &entry.program][side].classes.iter();
-            let at = classes.map(|class| class.exit).position(|other| other == exit).expect("a class");
-            if side == 0 {
-                coverings
-                    .iter_mut()
-                    .for_each(|covering| covering.packets.classes.retain(|class| *class != at));
-            } else {
-                entry.program.classes.remove(at);
-                entry.walked.remove(at);
+        if let Some((mistake, exit)) = mistake {
+            let of_program = matches!(mistake, Mistake::LeftOut(1));
+            let classes = &mut if of_program { &mut entry.program } else { &mut entry.elements }.classes;
+            let at = classes.iter().position(|class| class.exit == exit).expect("a class");
+            match mistake {
+                Mistake::SaidEmpty => classes[at].filter.0.push(Factor::Any([].into())),
+                Mistake::LeftOut(0) => {
+                    let of_parts = coverings.iter_mut().map(|covering| &mut covering.packets.classes);
+                    of_parts.for_each(|classes| classes.retain(|class| *class != at));
+                }
+                Mistake::LeftOut(_) => {
+                    classes.remove(at);
+                    let mut filters = entry.walked[1].to_vec();
+                    filters.remove(at);
+                    entry.walked[1] = filters.into();
+                }
             }
         }
         let deadline = Deadline::default();
@@ -835,12 +879,13 @@ mod tests {
 
     /// A class that a walk lost is noticed, although no class of the elements meets another one.
     #[test]
-    fn a_lost_class_is_noticed() {
+    fn mistakes_about_classes_are_noticed() {
         for together in [cover::TOGETHER, 1] {
             assert_eq!(covered(None, together), (vec![1, 1], 0));
             for exit in [Exit::Emit(0), Exit::Emit(1), Exit::Drop(0)] {
-                assert_eq!(covered(Some((1, exit)), together), (vec![1, 0], 1));
-                assert_eq!(covered(Some((0, exit)), together), (vec![0, 0], 1));
+                assert_eq!(covered(Some((Mistake::LeftOut(1), exit)), together), (vec![1, 0], 1));
+                assert_eq!(covered(Some((Mistake::LeftOut(0), exit)), together), (vec![0, 0], 1));
+                assert_eq!(covered(Some((Mistake::SaidEmpty, exit)), together), (vec![0, 0], 1));
             }
         }
     }

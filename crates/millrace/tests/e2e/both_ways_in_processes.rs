@@ -2,6 +2,7 @@
 //! errors, and the answers come back through the same NFs. Whatever of them is a process, each flow gets the same
 //! packets in the same order, and the NFs count the same.
 
+use crate::accounts::Accounts;
 use crate::captures::frames;
 use crate::packets::{Flow, Ipv4};
 use crate::program::Folder;
@@ -42,6 +43,9 @@ const HOSTS: &str = "FromDevice(0) -> Strip(14) -> CheckIPHeader -> rr :: RoundR
     rr[0] -> answer; rr[1] -> answer; rr[2] -> answer; rr[3] -> answer; \
     rr[4] -> ICMPError(198.51.100.250, unreachable, host) -> out;";
 
+/// The packets of a run: fewer than a ring has places for.
+const COUNT: u64 = 900;
+
 fn nf(text: &str, place: usize) -> String {
     let encap = "EtherEncap(0x0800, 02:00:00:00:00:01, 02:00:00:00:00:02)";
     let text = text.replace('@', &(place + 1).to_string());
@@ -56,7 +60,7 @@ fn nf(text: &str, place: usize) -> String {
 fn chain(nfs: &[&str], traffic: &str, apart: &[bool]) -> String {
     let in_a_row: Vec<String> = (0..nfs.len()).map(|at| format!("[0]nf{at}[1]")).collect();
     let mut text = format!(
-        "links = [\"clients <-> {} <-> [0]hosts\"]\n[ports.clients]\ntraffic = {traffic}\ncount = 3000\n\
+        "links = [\"clients <-> {} <-> [0]hosts\"]\n[ports.clients]\ntraffic = {traffic}\ncount = {COUNT}\n\
          write = \"clients.pcap\"\n",
         in_a_row.join(" <-> ")
     );
@@ -91,7 +95,7 @@ fn cases() -> u64 {
 #[test]
 fn chains_with_answers_do_the_same_in_processes() {
     let first = std::env::var("MILLRACE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    let (mut answered, mut errors) = (0, 0);
+    let (mut answered, mut errors, mut hits) = (0, 0, 0);
     for seed in first..first + cases() {
         let mut rng = Pcg64::seed_from_u64(seed);
         let nfs: Vec<&str> =
@@ -111,11 +115,20 @@ fn chains_with_answers_do_the_same_in_processes() {
                 .collect();
             let mut arguments = [&["run", "chain.toml", "--json"], mode].concat();
             names.iter().for_each(|name| arguments.extend(["-H", name]));
-            let accounts = folder.millrace(&arguments).sound().accounts();
+            // Where an NF gets no time of its core for long, packets to it are dropped: then once more.
+            let lost = |accounts: &Accounts| {
+                let mut reasons = accounts.elements.iter().flat_map(|element| &element.dropped);
+                reasons.any(|(reason, _)| ["ring-full", "not-back"].contains(&reason.as_str()))
+            };
+            let mut tries = (0..9).map(|_| folder.millrace(&arguments).accounts());
+            let accounts = tries.find(|accounts| !lost(accounts)).expect("a run without lost packets");
             accounts.assert_balanced();
+            for at in (0..nfs.len()).filter(|at| apart[*at]) {
+                assert!(accounts.element(&format!("nf{at}/process")).input > 0 || at > 0, "{apart:?}");
+            }
             let flows = by_flow(frames(&folder.path("clients.pcap")));
             let counted = (accounts.received, accounts.sent, accounts.dropped, accounts.handlers);
-            (counted, flows)
+            (counted, flows, accounts.flow_cache.hits)
         };
         let together = vec![false; nfs.len() + 1];
         let some: Vec<bool> = together.iter().map(|_| rng.random()).collect();
@@ -133,10 +146,16 @@ fn chains_with_answers_do_the_same_in_processes() {
             let told =
                 format!("seed {seed}, {mode:?}, in processes: {apart:?}\n{}", chain(&nfs, &traffic, apart));
             assert_eq!(expected.0, found.0, "{told}");
+            hits += found.2;
             let differs = expected.1.iter().zip(&found.1).find(|(one, other)| one != other);
             assert_eq!((expected.1.len(), differs), (found.1.len(), None), "{told}");
         }
     }
-    assert!(answered > 500 * cases(), "{answered} packets came back only");
-    assert!(errors > 50 * cases(), "{errors} of them were errors only");
+    // Of many chains; one of its own may be of another kind.
+    if cases() > 5 {
+        let least = COUNT / 6 * cases();
+        assert!(answered > least, "{answered} packets came back only");
+        assert!(errors > least / 10, "{errors} of them were errors only");
+        assert!(hits > least, "the flow cache decided about {hits} packets only");
+    }
 }
