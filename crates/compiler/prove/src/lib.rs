@@ -3,8 +3,8 @@
 //! Two methods, which share no code:
 //!
 //! - *by all packets*: the traffic classes of both ([`synth::classes`]) are compared class by class. What is
-//!   not decided by identical expressions and disjoint conditions (`bounds`), a SAT solver (`solver`) decides
-//!   bit by bit (`gates`, `blast`, `outcome`, `symbolic`);
+//!   not decided by identical expressions and disjoint conditions (`entry_classes`, `bounds`), a SAT solver (`solver`)
+//!   decides bit by bit (`gates`, `blast`, `outcome`, `symbolic`);
 //! - *by packets* of every class and at its boundaries, which run through the elements in the evaluator,
 //!   through the fused program in the evaluator, and through its machine code (`trial`, `model`, `tables`,
 //!   `run`). The next packets of their flows run by the flow cache's entry, too (`flow_entry`).
@@ -19,6 +19,7 @@ mod class_templates;
 mod compose;
 mod conditions;
 mod cover;
+mod entry_classes;
 mod flow_entry;
 mod gates;
 mod memory;
@@ -36,21 +37,23 @@ mod test_programs;
 mod trial;
 
 pub use class_templates::{ClassTemplate, templates};
+pub use entry_classes::Pairs;
 pub use run::{ByEntry, Leaves, Left, Observed, Three};
 pub use solver::NAME as SOLVER;
 pub use subgraph::FusedSubgraph;
-pub use symbolic::{Comparison, Pairs};
+pub use symbolic::Comparison;
 pub use synth::link::Part;
 pub use trial::{Counterexample, Tried};
 
 use codegen::{CodegenError, Engine};
 use compose::{Numbering, compose, renumber};
+use entry_classes::{Covering, EntryClasses};
 use parallel::Lowest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use symbolic::{Answered, Covering, EntryClasses};
+use symbolic::Answered;
 use synth::classes::{Class, Classes, Exit, Options};
 use synth::deadline::Deadline;
 use trial::{Found, Subject, Trial};
@@ -192,7 +195,7 @@ pub fn prove(
         }
         classes
     };
-    let cover = |covering: Covering| covering.answer(&compared_by);
+    let cover = |covering: Covering| symbolic::answer_covering(&covering, &compared_by);
     let walked = parallel::each_leaving(parallel::threads(), region.entries.len(), walk, cover);
     let (mut entries, coverings): (Vec<EntryClasses>, Vec<Vec<Answered>>) = walked.into_iter().unzip();
     let mut counts = [0, 0];
@@ -238,7 +241,7 @@ pub fn prove(
         };
         let has_parts = entries.iter().any(|entry| !entry.parts.is_empty());
         let mut all = entries.iter().zip(&coverings);
-        let is_nearly_shown = all.all(|(entry, coverings)| entry.is_nearly_shown(coverings));
+        let is_nearly_shown = all.all(|(entry, coverings)| symbolic::is_nearly_shown(entry, coverings));
         if has_parts && is_nearly_shown && limits.packets > 0 {
             // All that is left is whether classes are all packets, or have none, for one thread.
             ran = Some(parallel::both(|| compare(1), run_soon).1);

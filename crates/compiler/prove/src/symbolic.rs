@@ -1,55 +1,29 @@
 //! The comparison class by class.
 //!
 //! For each class of the elements, it asks whether a packet of it can be in a class of the fused program with
-//! a different outcome. Classes of both sides are put into one form first ([`settle`]). Where the program has
-//! the class as it is, no question is needed; classes that share no packet by their conditions alone
-//! ([`crate::bounds`]) are not looked at. Identical expressions and bits need no question either; the solver
-//! decides all others. It also checks that the classes of each side cover all packets, some packets at a time
-//! ([`crate::cover`]): so a packet that is in no class with another outcome is in one with the same.
+//! a different outcome. Most classes are settled without a question ([`crate::entry_classes`]). Identical expressions
+//! and bits need none either; the solver decides all others. It also checks that the classes of each side cover all
+//! packets, some packets at a time ([`crate::cover`]): so a packet that is in no class with another outcome is in one
+//! with the same.
 
 use crate::blast::Blaster;
-use crate::bounds::{Bounds, Index, Known, MOST_CASES};
 use crate::conditions::sets_by_expression;
-use crate::cover::{self, Packets};
+use crate::cover::Packets;
+use crate::entry_classes::{Covering, EntryClasses, Pairs, Part, Question};
 use crate::gates::{Answer, Bit};
 use crate::outcome::{Bytes, Outcome, differences, outcome};
-use ir::Verified;
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 use synth::classes::expr::Pool;
 use synth::classes::filter::Filter;
-use synth::classes::path_state::PathState;
-use synth::classes::{Class, Classes, Exit, Options, settle, settled_ends};
+use synth::classes::{Classes, Exit};
 use synth::deadline::Deadline;
 
 /// The time limit for one question.
 const QUESTION: Duration = Duration::from_secs(10);
 
-/// Classes of the elements for which one solver is used, one after the other: they share expressions.
-const TOGETHER: usize = 32;
-/// Classes without packets that are asked about at once.
-const TOGETHER_EMPTY: usize = 200;
-/// With more classes of the elements that are in none of the program, the program's are asked about all packets instead.
-const FEW_OUTSIDE: usize = 64;
 /// With so many clauses, the next class gets a solver of its own: each question costs what all clauses cost.
 const MANY_CLAUSES: usize = 500_000;
-
-/// The results for pairs of classes.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Pairs {
-    /// All pairs of one entry.
-    pub all: usize,
-    /// Pairs whose outcomes have identical expressions or bits.
-    pub same: usize,
-    /// Pairs with no packet in both, or all packets of the first one are in others that do the same.
-    pub apart: usize,
-    /// Pairs that are equal for the packets in both, according to the solver.
-    pub equal: usize,
-    /// Pairs that were not decided.
-    pub open: usize,
-}
 
 /// The result of the comparison.
 #[derive(Clone, Default, Debug)]
@@ -74,68 +48,6 @@ struct Filtered {
     outcome: Outcome,
 }
 
-/// A class of the elements, and those of the program that may have packets of it.
-pub struct Question {
-    class: usize,
-    others: Vec<usize>,
-}
-
-/// A part of the question whether the elements' classes are all packets. It needs nothing but their filters as the walk
-/// found them, so that it can be asked while the program is walked.
-pub struct Covering {
-    walked: Arc<Walked>,
-    packets: Packets,
-}
-
-/// Filters of classes, with their expressions.
-struct Walked {
-    pool: Pool,
-    filters: Arc<[Filter]>,
-}
-
-impl Covering {
-    /// Asks it.
-    pub fn answer(&self, deadline: &Deadline) -> Answered {
-        let mut into = Answered::default();
-        ask_cover(&self.packets, (&self.walked.pool, &self.walked.filters), deadline, &mut into);
-        into
-    }
-}
-
-/// A part of the comparison, which can be done by itself.
-pub enum Part {
-    /// Whether the classes of the program have all of these packets.
-    Cover(Packets),
-    /// Whether these classes of the elements, of which their form says that they have no packets, have none.
-    Empty(Vec<usize>),
-    /// These classes.
-    Classes(Vec<Question>),
-}
-
-/// The classes of one entry, of both sides, over one pool.
-pub struct EntryClasses {
-    /// Its number.
-    pub number: usize,
-    /// The numbers of its first classes among those of all entries.
-    pub first: [usize; 2],
-    /// The filters of both sides' classes, as the walks found them: they have more conditions in common.
-    walked: [Arc<[Filter]>; 2],
-    /// The elements' classes. Their pool has the expressions of both sides.
-    pub elements: Classes,
-    /// The program's classes.
-    pub program: Classes,
-    /// The program's classes that the elements have as they are.
-    pub twins: BTreeSet<usize>,
-    /// What is known of pairs without the solver.
-    pairs: Pairs,
-    /// The elements' classes for which there was no time to find that.
-    unsorted: usize,
-    /// Whether each packet of an element's class is in one of the program.
-    are_inside: bool,
-    /// What is left.
-    pub parts: Vec<Part>,
-}
-
 /// What a part of the comparison came to.
 #[derive(Default)]
 pub struct Answered {
@@ -148,179 +60,6 @@ pub struct Answered {
     pub questions: usize,
     /// Their clauses.
     pub clauses: usize,
-}
-
-impl EntryClasses {
-    /// Walks both programs from an entry. The walks of each entry have a pool and names of headers of their
-    /// own: conditions are cut where headers begin, and a header that only packets of another entry have
-    /// would cut those of one side, which then look different from the other's.
-    ///
-    /// Once the elements are walked, what is to be asked about their classes alone is handed to `leave`, of `together`
-    /// classes at once.
-    pub fn walk(
-        [elements, program]: [&Verified; 2],
-        number: usize,
-        options: &Options<'_>,
-        (together, leave): (usize, &mut dyn FnMut(Covering)),
-    ) -> EntryClasses {
-        let entries = [number];
-        let options = Options { entries: Some(&entries), ..*options };
-        let filters = |classes: &Classes| -> Arc<[Filter]> {
-            classes.classes.iter().map(|class| class.filter.clone()).collect()
-        };
-        let mut elements = Classes::of(elements, &options);
-        let of_elements = filters(&elements);
-        // Without the ways that were left out, they are not all.
-        if elements.left.is_empty() {
-            let walked = Walked { pool: elements.pool.clone(), filters: Arc::clone(&of_elements) };
-            let (walked, all) = (Arc::new(walked), (0..elements.classes.len()).collect());
-            let parts = cover::divided(&walked.filters, all, together);
-            parts.into_iter().for_each(|packets| leave(Covering { walked: Arc::clone(&walked), packets }));
-        }
-        let pool = std::mem::take(&mut elements.pool);
-        let mut program = Classes::among(pool, program, &options);
-        elements.pool = std::mem::take(&mut program.pool);
-        for class in elements.classes.iter_mut().chain(&mut program.classes) {
-            class.entry = number;
-        }
-        let walked = [of_elements, filters(&program)];
-        // Many classes of the program are the elements' as they are: these are put into that form once.
-        let of_elements = elements.classes.iter().enumerate();
-        let known: HashMap<_, _> = of_elements.map(|(at, class)| ((&class.filter, &class.end), at)).collect();
-        let same = program.classes.iter().map(|class| known.get(&(&class.filter, &class.end)).copied());
-        let same: Vec<Option<usize>> = same.collect();
-        for class in &mut elements.classes {
-            if options.is_over() {
-                break;
-            }
-            settle(&mut elements.pool, class);
-        }
-        for (class, same) in program.classes.iter_mut().zip(same) {
-            match same.map(|at| &elements.classes[at]) {
-                Some(same) => (class.filter, class.end) = (same.filter.clone(), same.end.clone()),
-                None if options.is_over() => {}
-                None => settle(&mut elements.pool, class),
-            }
-        }
-        EntryClasses {
-            number,
-            first: [0, 0],
-            walked,
-            elements,
-            program,
-            twins: BTreeSet::new(),
-            pairs: Pairs::default(),
-            unsorted: 0,
-            are_inside: false,
-            parts: vec![],
-        }
-    }
-
-    /// Finds what the solver has to decide, until a deadline. Whether classes are all packets is asked about
-    /// `together` of them at once.
-    pub fn sort(&mut self, deadline: &Deadline, together: usize) {
-        let (mine, theirs) = (&self.elements.classes, &self.program.classes);
-        let bounds: Vec<Bounds> = theirs.iter().map(|class| Bounds::of(&class.filter)).collect();
-        let is_never: Vec<bool> = theirs.iter().map(|class| class.filter.is_never()).collect();
-        let mut index = Index::of(&bounds);
-        let mut pairs = Pairs::default();
-        let mut questions = vec![];
-        let cases = Cell::new(MOST_CASES);
-        // The classes of the elements that may not be in one of the program, with those of the program that may have some
-        // of their packets.
-        let (mut outside, mut count_outside) = (vec![], 0);
-        let mut empty = vec![];
-        for (number, class) in mine.iter().enumerate() {
-            pairs.all += theirs.len();
-            if deadline.is_over() {
-                pairs.open += theirs.len();
-                self.unsorted += 1;
-                continue;
-            }
-            if class.filter.is_never() {
-                pairs.apart += theirs.len();
-                empty.push(number);
-                continue;
-            }
-            let bounds = Bounds::of(&class.filter);
-            let mut meeting = index.meeting(&bounds);
-            meeting.retain(|at| !is_never[*at]);
-            let mut same: Vec<usize> =
-                meeting.iter().copied().filter(|at| does_same(class, &theirs[*at])).collect();
-            let twin = same.iter().find(|at| theirs[**at].filter == class.filter);
-            self.twins.extend(twin);
-            // If all packets of the class are in one class of the program that does the same, by the same
-            // expressions, the program does to them what the elements do.
-            let has_all = |pool: &Pool, same: &[usize]| {
-                let known = Known::of(pool, &class.filter, &bounds, &cases, deadline);
-                known.is_none_or(|known| same.iter().any(|at| known.implies(&theirs[*at].filter.0)))
-            };
-            let pool = &mut self.elements.pool;
-            let is_inside = twin.is_some() || has_all(pool, &same) || {
-                let others = meeting.iter().filter(|at| !same.contains(at));
-                let more = same_for(pool, class, theirs, others, deadline);
-                same.extend(&more);
-                !more.is_empty() && has_all(pool, &more)
-            };
-            if is_inside {
-                pairs.same += 1;
-                // Of a class without packets, there need not be one.
-                pairs.apart += theirs.len().saturating_sub(1);
-                continue;
-            }
-            count_outside += 1;
-            if count_outside <= FEW_OUTSIDE {
-                let packets = Packets { within: class.filter.clone(), classes: meeting.clone() };
-                outside.push(Part::Cover(packets));
-            }
-            pairs.apart += theirs.len() - meeting.len();
-            pairs.same += same.len();
-            let others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
-            if !others.is_empty() {
-                questions.push(Question { class: number, others });
-            }
-        }
-        self.pairs = pairs;
-        if self.has_all_ways() {
-            // What is in the elements' classes is in the program's where each of these is in one of those.
-            self.are_inside = outside.is_empty() && self.unsorted == 0;
-            if self.unsorted > 0 || count_outside > FEW_OUTSIDE {
-                let with_packets = (0..theirs.len()).filter(|at| !is_never[*at]).collect();
-                let all = cover::divided(&self.walked[1], with_packets, together);
-                outside = all.into_iter().map(Part::Cover).collect();
-            }
-            self.parts.append(&mut outside);
-            // Their form is not trusted with that: they are compared with none of the program's classes.
-            self.parts.extend(empty.chunks(TOGETHER_EMPTY).map(|some| Part::Empty(some.to_vec())));
-        }
-        while !questions.is_empty() {
-            let rest = questions.split_off(questions.len().min(TOGETHER));
-            self.parts.push(Part::Classes(std::mem::replace(&mut questions, rest)));
-        }
-    }
-
-    /// Whether no way was left out on either side: without these, the classes are not all.
-    fn has_all_ways(&self) -> bool {
-        [&self.elements, &self.program].iter().all(|side| side.left.is_empty())
-    }
-
-    /// Whether nothing is left but what its parts say of classes that are all packets, or have none: with what its
-    /// coverings came to, no class of the elements is left for the solver, and no way or class was left out.
-    pub fn is_nearly_shown(&self, coverings: &[Answered]) -> bool {
-        self.has_all_ways()
-            && self.unsorted == 0
-            && coverings.iter().all(|answered| answered.outside == Some(Answer::Never))
-            && !self.parts.iter().any(|part| matches!(part, Part::Classes(_)))
-    }
-
-    /// How hard a part probably is, to be compared with other parts.
-    pub fn weight(&self, part: &Part) -> usize {
-        match part {
-            Part::Cover(packets) => packets.classes.len().pow(2),
-            Part::Empty(classes) => classes.len(),
-            Part::Classes(questions) => questions.iter().map(|question| 1 + question.others.len()).sum(),
-        }
-    }
 }
 
 /// Decides a part of an entry's comparison. `suspect` is called with the classes, of the elements and of the
@@ -369,6 +108,22 @@ pub fn answer(
         }
     }
     into
+}
+
+/// Asks whether one of a covering's packets is in none of the elements' classes.
+pub fn answer_covering(covering: &Covering, deadline: &Deadline) -> Answered {
+    let mut into = Answered::default();
+    ask_cover(&covering.packets, (&covering.walked.pool, &covering.walked.filters), deadline, &mut into);
+    into
+}
+
+/// Whether nothing is left but what the entry's parts say of classes that are all packets, or have none: with what its
+/// coverings came to, no class of the elements is left for the solver, and no way or class was left out.
+pub fn is_nearly_shown(entry: &EntryClasses, coverings: &[Answered]) -> bool {
+    entry.has_all_ways()
+        && entry.unsorted == 0
+        && coverings.iter().all(|answered| answered.outside == Some(Answer::Never))
+        && !entry.parts.iter().any(|part| matches!(part, Part::Classes(_)))
 }
 
 /// Asks whether one of these packets is in no class with these filters.
@@ -549,42 +304,6 @@ fn each_met(
     true
 }
 
-/// Whether two classes do the same by the same expressions.
-fn does_same(a: &Class, b: &Class) -> bool {
-    a.exit == b.exit && ends_same(a.exit, [&a.end, &b.end])
-}
-
-/// Whether packets end the same by the same expressions. Of a packet that is dropped, nothing is seen.
-fn ends_same(exit: Exit, [a, b]: [&PathState; 2]) -> bool {
-    match exit {
-        Exit::Drop(_) => (&a.records, &a.cells, &a.finds) == (&b.records, &b.cells, &b.finds),
-        _ => a == b,
-    }
-}
-
-/// Classes whose ends are put into another one's form: each makes expressions.
-const MOST_OTHERS: usize = 64;
-
-/// The classes that do the same as this one for packets of its own, because its filter says more than theirs.
-fn same_for<'c>(
-    pool: &mut Pool,
-    class: &Class,
-    all: &[Class],
-    others: impl Iterator<Item = &'c usize>,
-    deadline: &Deadline,
-) -> Vec<usize> {
-    if deadline.is_over() {
-        return vec![];
-    }
-    // No form makes more or fewer of these.
-    let counts = |class: &Class| (class.exit, class.end.finds.len(), class.end.records.len());
-    let others = others.copied().filter(|at| counts(&all[*at]) == counts(class));
-    let others: Vec<usize> = others.take(MOST_OTHERS).collect();
-    let ends = settled_ends(pool, &class.filter, others.iter().map(|at| &all[*at].end));
-    let same = others.into_iter().zip(&ends).filter(|(_, end)| ends_same(class.exit, [&class.end, end]));
-    same.map(|(at, _)| at).collect()
-}
-
 /// Whether packets may leave by both exits.
 fn may_be_one(a: Exit, b: Exit) -> bool {
     match (a, b) {
@@ -712,9 +431,12 @@ fn decide_by(blaster: &mut Blaster<'_>, [mine, theirs]: [&Filtered; 2], bytes: B
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cover;
+    use crate::entry_classes::FEW_OUTSIDE;
     use ir::expr::load;
-    use ir::{Builder, Value};
+    use ir::{Builder, Value, Verified};
     use packet::field::{self, Base};
+    use synth::classes::Options;
     use synth::classes::filter::Factor;
 
     /// A mistake about a class.
@@ -755,7 +477,8 @@ mod tests {
         entry.sort(&deadline, together);
         let mut all = Comparison::default();
         let answers = entry.parts.iter().map(|part| answer(&entry, part, &deadline, &mut |_, _| true));
-        let coverings: Vec<_> = coverings.iter().map(|covering| covering.answer(&deadline)).collect();
+        let coverings: Vec<_> =
+            coverings.iter().map(|covering| answer_covering(covering, &deadline)).collect();
         all.add(&entry, &coverings, answers.collect());
         (all.covered.into(), all.open.len())
     }
@@ -784,7 +507,8 @@ mod tests {
         };
         let deadline = Deadline::default();
         let mut coverings = vec![];
-        let leave: &mut dyn FnMut(Covering) = &mut |covering| coverings.push(covering.answer(&deadline));
+        let leave: &mut dyn FnMut(Covering) =
+            &mut |covering| coverings.push(answer_covering(&covering, &deadline));
         let mut entry = EntryClasses::walk(programs, 0, &options, (cover::TOGETHER, leave));
         entry.sort(&deadline, cover::TOGETHER);
         let (mut all, mut is_found) = (Comparison::default(), false);

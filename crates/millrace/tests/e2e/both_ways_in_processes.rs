@@ -123,8 +123,10 @@ fn chains_with_answers_do_the_same_in_processes() {
             let mut tries = (0..9).map(|_| folder.millrace(&arguments).accounts());
             let accounts = tries.find(|accounts| !lost(accounts)).expect("a run without lost packets");
             accounts.assert_balanced();
+            // The first NF gets all packets, so it shows that it is a process; one behind it may get none.
             for at in (0..nfs.len()).filter(|at| apart[*at]) {
-                assert!(accounts.element(&format!("nf{at}/process")).input > 0 || at > 0, "{apart:?}");
+                let process = accounts.element(&format!("nf{at}/process"));
+                assert!(process.input > 0 || at > 0, "{process:?}");
             }
             let flows = by_flow(frames(&folder.path("clients.pcap")));
             let counted = (accounts.received, accounts.sent, accounts.dropped, accounts.handlers);

@@ -116,6 +116,7 @@ mod tests {
         }
         assert!(answers.iter().all(|count| *count > 100), "{answers:?}");
     }
+
     /// A solution stays while the next question's bits are made, and a question ends when it is told to.
     #[test]
     fn solutions_stay_and_questions_end() {
