@@ -12,7 +12,7 @@ use std::sync::Arc;
 use synth::classes::expr::Pool;
 use synth::classes::filter::Filter;
 use synth::classes::path_state::PathState;
-use synth::classes::{Class, Classes, Exit, Options, settle, settled_ends};
+use synth::classes::{Class, Classes, Exit, Options, settle, settled_ends, settled_for_both};
 use synth::deadline::Deadline;
 
 /// Classes of the elements for which one solver is used, one after the other: they share expressions.
@@ -221,7 +221,11 @@ impl EntryClasses {
             }
             pairs.apart += theirs.len() - meeting.len();
             pairs.same += same.len();
-            let others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
+            let mut others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
+            let alike = same_for_both(&mut self.elements.pool, class, theirs, &others, deadline);
+            pairs.same += alike.same.len();
+            pairs.apart += alike.apart.len();
+            others.retain(|at| !alike.same.contains(at) && !alike.apart.contains(at));
             if !others.is_empty() {
                 questions.push(Question { class: number, others });
             }
@@ -275,6 +279,42 @@ fn ends_same(exit: Exit, [a, b]: [&PathState; 2]) -> bool {
 
 /// Classes whose ends are put into another one's form: each makes expressions.
 const MOST_OTHERS: usize = 64;
+/// Classes that are put into one form together with another one, of those that would be questions for the solver.
+const MOST_FOR_BOTH: usize = 1024;
+
+/// What is known of pairs of a class with others.
+#[derive(Default)]
+struct Alike {
+    /// The others that do the same for packets of both.
+    same: BTreeSet<usize>,
+    /// The others that have no packets of it.
+    apart: BTreeSet<usize>,
+}
+
+/// Compares a class with others in the form that the filters of both give them: the program may treat packets apart
+/// that are one class of the elements, and knows more of each.
+fn same_for_both(
+    pool: &mut Pool,
+    class: &Class,
+    all: &[Class],
+    others: &[usize],
+    deadline: &Deadline,
+) -> Alike {
+    let mut alike = Alike::default();
+    for at in others.iter().copied().take(MOST_FOR_BOTH) {
+        if deadline.is_over() {
+            break;
+        }
+        match settled_for_both(pool, [class, &all[at]]) {
+            None => alike.apart.insert(at),
+            Some([mine, theirs]) => {
+                let is_same = class.exit == all[at].exit && ends_same(class.exit, [&mine, &theirs]);
+                is_same && alike.same.insert(at)
+            }
+        };
+    }
+    alike
+}
 
 /// The classes that do the same as this one for packets of its own, because its filter says more than theirs.
 fn same_for<'c>(
@@ -287,9 +327,9 @@ fn same_for<'c>(
     if deadline.is_over() {
         return vec![];
     }
-    // No form makes more or fewer of these.
-    let counts = |class: &Class| (class.exit, class.end.finds.len(), class.end.records.len());
-    let others = others.copied().filter(|at| counts(&all[*at]) == counts(class));
+    // No form makes more or fewer lookups.
+    let finds = |class: &Class| (class.exit, class.end.finds.len());
+    let others = others.copied().filter(|at| finds(&all[*at]) == finds(class));
     let others: Vec<usize> = others.take(MOST_OTHERS).collect();
     let ends = settled_ends(pool, &class.filter, others.iter().map(|at| &all[*at].end));
     let same = others.into_iter().zip(&ends).filter(|(_, end)| ends_same(class.exit, [&class.end, end]));

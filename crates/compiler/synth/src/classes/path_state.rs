@@ -1,6 +1,6 @@
 //! A packet and its surroundings in the middle of a path, as expressions over the packet as it arrived.
 
-use super::expr::{Atom, Bits, Id, Node, RecWrite, Root, Write};
+use super::expr::{Atom, Bits, Id, Node, Pool, RecWrite, Root, Write};
 use super::simplify::Maker;
 use super::writes::{read, write};
 use ir::analysis::interval::IntervalSet;
@@ -260,21 +260,7 @@ impl PathState {
 
     /// Reads a number of a record.
     pub fn load_record(&self, make: &mut Maker<'_>, rec: Id, table: u16, offset: u16, bytes: u8) -> Id {
-        for write in self.records.iter().rev().filter(|write| write.table == table) {
-            let same = write.rec == rec;
-            if same && (write.offset, write.bytes) == (offset, bytes) {
-                return write.value;
-            }
-            let (end, write_end) = (offset + u16::from(bytes), write.offset + u16::from(write.bytes));
-            let apart = end <= write.offset || write_end <= offset;
-            if !apart {
-                let of_table: Vec<RecWrite> =
-                    self.records.iter().filter(|write| write.table == table).copied().collect();
-                let log = make.pool.rec_log(&of_table);
-                return make.pool.add(Node::RecLoad(log, rec, offset, bytes));
-            }
-        }
-        make.pool.add(Node::RecLoad(super::expr::NO_WRITES, rec, offset, bytes))
+        read_record(make.pool, &self.records, RecWrite { rec, table, offset, bytes, value: rec })
     }
 
     /// Writes a number of a record.
@@ -282,6 +268,31 @@ impl PathState {
         let value = make.slice(write.value, 0, write.bytes * 8);
         let write = RecWrite { value, ..write };
         self.records.retain(|old| (old.rec, old.offset, old.bytes) != (write.rec, write.offset, write.bytes));
-        self.records.push(write);
+        // Order matters only where writes meet: the others are sorted.
+        let place = |write: &RecWrite| (write.table, write.offset, write.bytes, write.rec);
+        let is_later = |old: &&RecWrite| are_apart(old, &write) && place(old) > place(&write);
+        let at = self.records.len() - self.records.iter().rev().take_while(is_later).count();
+        self.records.insert(at, write);
     }
+}
+
+/// What is in the place of a write after others: a part of the expression are those that may have changed it, and no
+/// others.
+pub(super) fn read_record(pool: &mut Pool, writes: &[RecWrite], at: RecWrite) -> Id {
+    let RecWrite { rec, offset, bytes, .. } = at;
+    let meeting: Vec<RecWrite> = writes.iter().filter(|write| !are_apart(write, &at)).copied().collect();
+    match meeting.last() {
+        Some(write) if (write.rec, write.offset, write.bytes) == (rec, offset, bytes) => write.value,
+        Some(_) => {
+            let log = pool.rec_log(&meeting);
+            pool.add(Node::RecLoad(log, rec, offset, bytes))
+        }
+        None => pool.add(Node::RecLoad(super::expr::NO_WRITES, rec, offset, bytes)),
+    }
+}
+
+/// Whether two writes are to different bytes, whichever records they are to.
+fn are_apart(a: &RecWrite, b: &RecWrite) -> bool {
+    let end = |write: &RecWrite| write.offset + u16::from(write.bytes);
+    a.table != b.table || end(a) <= b.offset || end(b) <= a.offset
 }

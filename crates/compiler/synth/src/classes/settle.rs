@@ -13,9 +13,10 @@ use super::Class;
 use super::expr::{Atom, BIAS, Bits, Id, Log, NO_WRITES, Node, Pool, RecWrite, Root, TransportSum, Write};
 use super::facts::Facts;
 use super::filter::{Factor, Filter};
-use super::path_state::{PathState, StateLocation};
+use super::path_state::{PathState, StateLocation, read_record};
 use super::simplify::Maker;
 use super::writes::{read, write};
+use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
 use rustc_hash::FxHashMap;
 
@@ -39,6 +40,20 @@ pub fn settled_ends<'e>(
     let mut settled: Vec<PathState> = ends.into_iter().cloned().collect();
     settled.iter_mut().for_each(|end| settler.end(end));
     settled
+}
+
+/// The ends of two classes as they are for packets that are in both; `None` if their filters, in the form that they
+/// give each other, say that there are none.
+pub fn settled_for_both(pool: &mut Pool, [a, b]: [&Class; 2]) -> Option<[PathState; 2]> {
+    let mut both = Filter(a.filter.0.iter().chain(&b.filter.0).cloned().collect());
+    let mut settler = Settler::of(pool, &mut both)?;
+    let filter = settler.filter(&both);
+    if filter.is_never() || Facts::of(settler.pool, filter.required()).is_none() {
+        return None;
+    }
+    let mut ends = [a.end.clone(), b.end.clone()];
+    ends.iter_mut().for_each(|end| settler.end(end));
+    Some(ends)
 }
 
 /// Alternatives are compared with those around them if they are so few.
@@ -350,10 +365,16 @@ impl Settler<'_> {
         settled
     }
 
+    /// Writes to records without those of what is there.
     fn rec_writes(&mut self, writes: &[RecWrite]) -> Vec<RecWrite> {
-        let settled =
-            |write: &RecWrite| RecWrite { rec: self.id(write.rec), value: self.id(write.value), ..*write };
-        writes.iter().map(settled).collect()
+        let mut settled = vec![];
+        for write in writes {
+            let write = RecWrite { rec: self.id(write.rec), value: self.id(write.value), ..*write };
+            if read_record(self.pool, &settled, write) != write.value {
+                settled.push(write);
+            }
+        }
+        settled
     }
 
     /// A lookup with its key and arguments as this class has them.
@@ -378,7 +399,7 @@ impl Arrived {
         }
     }
 
-    /// Whether an offset is a sum of parts of the packet.
+    /// Whether an offset is a sum of parts of the packet, and of its length.
     fn is_of_lengths(&mut self, pool: &Pool, id: Id) -> bool {
         if let Some(known) = self.0.get(&id) {
             return *known;
@@ -386,6 +407,8 @@ impl Arrived {
         let is = match pool.node(id) {
             Node::Sum(_, terms) => terms.iter().all(|(term, _)| self.is_of_lengths(pool, *term)),
             Node::Cat(parts) => parts.iter().all(|(_, part)| self.is_of_lengths(pool, *part)),
+            // As many bytes as there are to strip.
+            Node::Bin(BinOp::Min, a, b) => [a, b].into_iter().all(|part| self.is_of_lengths(pool, *part)),
             Node::Const(_) => true,
             _ => self.has(pool, id),
         };
@@ -400,6 +423,19 @@ mod tests {
 
     fn settled(pool: &mut Pool, filter: &Filter) -> Filter {
         Settler::of(pool, &mut filter.clone()).expect("packets pass").filter(filter)
+    }
+
+    /// Writes of what is there are left out, and not where another record's may have changed it.
+    #[test]
+    fn writes_of_what_is_there_are_left_out() {
+        let mut pool = Pool::default();
+        let [one, other, new] = [0, 1, 2].map(|cell| pool.atom(Atom::Cell(cell)));
+        let write = |rec: Id, offset: u16, value: Id| RecWrite { rec, table: 0, offset, bytes: 8, value };
+        let own = |pool: &mut Pool, rec: Id, offset: u16| pool.add(Node::RecLoad(NO_WRITES, rec, offset, 8));
+        let (at_0, at_8) = (own(&mut pool, one, 0), own(&mut pool, one, 8));
+        let writes = [write(one, 0, at_0), write(other, 8, new), write(one, 8, at_8)];
+        let mut settler = Settler::of(&mut pool, &mut Filter::default()).expect("all packets");
+        assert_eq!(settler.rec_writes(&writes), writes[1..]);
     }
 
     /// Alternatives in others are left out where the same stand around them, and not where they stand in the

@@ -81,9 +81,9 @@ fn without(bits: Bits, some: Bits) -> impl Iterator<Item = Bits> {
     [front, back].into_iter().filter(|bits| bits.width > 0)
 }
 
-/// Appends a write; the bits that it covers of earlier writes are removed. Order matters only between
-/// writes of different roots. Writes of one root are therefore sorted by their offsets, unless others are
-/// between them.
+/// Appends a write; the bits that it covers of earlier writes are removed. Order matters only between writes of
+/// different roots that may overlap. Others are therefore sorted by their roots and offsets, unless one that may
+/// overlap is between them.
 pub fn write(make: &mut Maker<'_>, writes: &mut Vec<Write>, new: Write) {
     let mut kept = Vec::with_capacity(writes.len() + 1);
     for old in writes.drain(..) {
@@ -97,8 +97,11 @@ pub fn write(make: &mut Maker<'_>, writes: &mut Vec<Write>, new: Write) {
             }
         }
     }
-    let same = |write: &&Write| write.bits.root == new.bits.root && write.bits.bit > new.bits.bit;
-    let at = kept.len() - kept.iter().rev().take_while(same).count();
+    let is_later = |write: &&Write| match write.bits.root == new.bits.root {
+        true => write.bits.bit > new.bits.bit,
+        false => write.bits.root > new.bits.root && apart(make, write.bits, new.bits),
+    };
+    let at = kept.len() - kept.iter().rev().take_while(is_later).count();
     kept.insert(at, new);
     *writes = kept;
 }
