@@ -172,6 +172,7 @@ impl EntryClasses {
         let mut pairs = Pairs::default();
         let mut questions = vec![];
         let cases = Cell::new(MOST_CASES);
+        let mut left_for_both = MOST_FOR_BOTH;
         // The classes of the elements that may not be in one of the program, with those of the program that may have some
         // of their packets.
         let (mut outside, mut count_outside) = (vec![], 0);
@@ -222,7 +223,8 @@ impl EntryClasses {
             pairs.apart += theirs.len() - meeting.len();
             pairs.same += same.len();
             let mut others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
-            let alike = same_for_both(&mut self.elements.pool, class, theirs, &others, deadline);
+            let pool = &mut self.elements.pool;
+            let alike = same_for_both(pool, class, theirs, &others, (&mut left_for_both, deadline));
             pairs.same += alike.same.len();
             pairs.apart += alike.apart.len();
             others.retain(|at| !alike.same.contains(at) && !alike.apart.contains(at));
@@ -279,8 +281,8 @@ fn ends_same(exit: Exit, [a, b]: [&PathState; 2]) -> bool {
 
 /// Classes whose ends are put into another one's form: each makes expressions.
 const MOST_OTHERS: usize = 64;
-/// Classes that are put into one form together with another one, of those that would be questions for the solver.
-const MOST_FOR_BOTH: usize = 1024;
+/// Pairs of an entry's classes that are put into one form, of those that would be questions for the solver.
+const MOST_FOR_BOTH: usize = 10_000;
 
 /// What is known of pairs of a class with others.
 #[derive(Default)]
@@ -292,28 +294,35 @@ struct Alike {
 }
 
 /// Compares a class with others in the form that the filters of both give them: the program may treat packets apart
-/// that are one class of the elements, and knows more of each.
+/// that are one class of the elements, and knows more of each. At most `left` pairs are compared.
 fn same_for_both(
     pool: &mut Pool,
     class: &Class,
     all: &[Class],
     others: &[usize],
-    deadline: &Deadline,
+    (left, deadline): (&mut usize, &Deadline),
 ) -> Alike {
     let mut alike = Alike::default();
-    for at in others.iter().copied().take(MOST_FOR_BOTH) {
+    let others = &others[..others.len().min(*left)];
+    *left -= others.len();
+    for at in others.iter().copied() {
         if deadline.is_over() {
             break;
         }
-        match settled_for_both(pool, [class, &all[at]]) {
+        let other = &all[at];
+        let ends = may_do_same(class, other).then_some([&class.end, &other.end]);
+        match settled_for_both(pool, [&class.filter, &other.filter], ends.into_iter().flatten()).as_deref() {
             None => alike.apart.insert(at),
-            Some([mine, theirs]) => {
-                let is_same = class.exit == all[at].exit && ends_same(class.exit, [&mine, &theirs]);
-                is_same && alike.same.insert(at)
-            }
+            Some([mine, theirs]) if ends_same(class.exit, [mine, theirs]) => alike.same.insert(at),
+            Some(_) => false,
         };
     }
     alike
+}
+
+/// Whether two classes may do the same in some form: no form makes more or fewer lookups.
+fn may_do_same(a: &Class, b: &Class) -> bool {
+    (a.exit, a.end.finds.len()) == (b.exit, b.end.finds.len())
 }
 
 /// The classes that do the same as this one for packets of its own, because its filter says more than theirs.
@@ -327,9 +336,7 @@ fn same_for<'c>(
     if deadline.is_over() {
         return vec![];
     }
-    // No form makes more or fewer lookups.
-    let finds = |class: &Class| (class.exit, class.end.finds.len());
-    let others = others.copied().filter(|at| finds(&all[*at]) == finds(class));
+    let others = others.copied().filter(|at| may_do_same(class, &all[*at]));
     let others: Vec<usize> = others.take(MOST_OTHERS).collect();
     let ends = settled_ends(pool, &class.filter, others.iter().map(|at| &all[*at].end));
     let same = others.into_iter().zip(&ends).filter(|(_, end)| ends_same(class.exit, [&class.end, end]));

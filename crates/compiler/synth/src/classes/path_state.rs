@@ -267,13 +267,18 @@ impl PathState {
     pub fn store_record(&mut self, make: &mut Maker<'_>, write: RecWrite) {
         let value = make.slice(write.value, 0, write.bytes * 8);
         let write = RecWrite { value, ..write };
-        self.records.retain(|old| (old.rec, old.offset, old.bytes) != (write.rec, write.offset, write.bytes));
-        // Order matters only where writes meet: the others are sorted.
-        let place = |write: &RecWrite| (write.table, write.offset, write.bytes, write.rec);
-        let is_later = |old: &&RecWrite| are_apart(old, &write) && place(old) > place(&write);
-        let at = self.records.len() - self.records.iter().rev().take_while(is_later).count();
-        self.records.insert(at, write);
+        write_record(&mut self.records, write);
     }
+}
+
+/// Appends a write to a record, in the place of one of the same bytes. Order matters only where writes meet: the others
+/// are sorted.
+pub(super) fn write_record(writes: &mut Vec<RecWrite>, write: RecWrite) {
+    writes.retain(|old| (old.rec, old.offset, old.bytes) != (write.rec, write.offset, write.bytes));
+    let place = |write: &RecWrite| (write.table, write.offset, write.bytes, write.rec);
+    let is_later = |old: &&RecWrite| are_apart(old, &write) && place(old) > place(&write);
+    let at = writes.len() - writes.iter().rev().take_while(is_later).count();
+    writes.insert(at, write);
 }
 
 /// What is in the place of a write after others: a part of the expression are those that may have changed it, and no

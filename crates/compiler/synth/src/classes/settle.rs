@@ -13,7 +13,7 @@ use super::Class;
 use super::expr::{Atom, BIAS, Bits, Id, Log, NO_WRITES, Node, Pool, RecWrite, Root, TransportSum, Write};
 use super::facts::Facts;
 use super::filter::{Factor, Filter};
-use super::path_state::{PathState, StateLocation, read_record};
+use super::path_state::{PathState, StateLocation, read_record, write_record};
 use super::simplify::Maker;
 use super::writes::{read, write};
 use ir::BinOp;
@@ -42,16 +42,20 @@ pub fn settled_ends<'e>(
     settled
 }
 
-/// The ends of two classes as they are for packets that are in both; `None` if their filters, in the form that they
-/// give each other, say that there are none.
-pub fn settled_for_both(pool: &mut Pool, [a, b]: [&Class; 2]) -> Option<[PathState; 2]> {
-    let mut both = Filter(a.filter.0.iter().chain(&b.filter.0).cloned().collect());
+/// Ends of two classes as they are for packets that are in both; `None` if their filters, in the form that they give
+/// each other, say that there are none.
+pub fn settled_for_both<'e>(
+    pool: &mut Pool,
+    [a, b]: [&Filter; 2],
+    ends: impl IntoIterator<Item = &'e PathState>,
+) -> Option<Vec<PathState>> {
+    let mut both = Filter(a.0.iter().chain(&b.0).cloned().collect());
     let mut settler = Settler::of(pool, &mut both)?;
     let filter = settler.filter(&both);
     if filter.is_never() || Facts::of(settler.pool, filter.required()).is_none() {
         return None;
     }
-    let mut ends = [a.end.clone(), b.end.clone()];
+    let mut ends: Vec<PathState> = ends.into_iter().cloned().collect();
     ends.iter_mut().for_each(|end| settler.end(end));
     Some(ends)
 }
@@ -303,15 +307,15 @@ impl Settler<'_> {
             }
             Node::RecLoad(log, rec, offset, bytes) => {
                 let rec = self.id(rec);
-                let log = match log {
-                    NO_WRITES => log,
-                    log => {
-                        let writes = self.pool.rec_writes(log).to_vec();
+                let writes = self.pool.rec_writes(log).to_vec();
+                match writes.first().map(|write| write.table) {
+                    None => self.pool.add(Node::RecLoad(NO_WRITES, rec, offset, bytes)),
+                    Some(table) => {
                         let writes = self.rec_writes(&writes);
-                        self.pool.rec_log(&writes)
+                        let read = RecWrite { rec, table, offset, bytes, value: rec };
+                        read_record(self.pool, &writes, read)
                     }
-                };
-                self.pool.add(Node::RecLoad(log, rec, offset, bytes))
+                }
             }
         }
     }
@@ -370,8 +374,9 @@ impl Settler<'_> {
         let mut settled = vec![];
         for write in writes {
             let write = RecWrite { rec: self.id(write.rec), value: self.id(write.value), ..*write };
-            if read_record(self.pool, &settled, write) != write.value {
-                settled.push(write);
+            let before = read_record(self.pool, &settled, write);
+            if self.id(before) != write.value {
+                write_record(&mut settled, write);
             }
         }
         settled
@@ -399,7 +404,7 @@ impl Arrived {
         }
     }
 
-    /// Whether an offset is a sum of parts of the packet, and of its length.
+    /// Whether an offset is made of parts of the packet and of its length alone.
     fn is_of_lengths(&mut self, pool: &Pool, id: Id) -> bool {
         if let Some(known) = self.0.get(&id) {
             return *known;

@@ -199,7 +199,11 @@ impl Writer<'_, '_> {
         // Bytes are written while they are in the packet: it may have been longer in between.
         let data = packet.data;
         let written = packet.written.iter().map(|written| written.bit.div_euclid(8));
-        let front = written.fold(data.min(0), i64::min);
+        let set = packet.headers.iter().filter_map(|header| match header {
+            HeaderPosition::At(at) => Some(*at),
+            _ => None,
+        });
+        let front = written.chain(set).fold(data.min(0), i64::min);
         if front < 0 {
             self.push(None, Inst::Push(u16::try_from(-front).ok()?));
         }
@@ -207,23 +211,24 @@ impl Writer<'_, '_> {
             let field = written.field_behind(front)?;
             self.push(None, Inst::Store(field, written.value));
         }
-        if data > front {
-            let by = self.placed(Inst::Const((data - front) as u64));
-            self.push(None, Inst::Pull(by));
-        }
+        // So are headers set: in front of a header that is stripped, nothing is known to be there.
         for base in [Base::Mac, Base::Net, Base::Trans] {
             match packet.headers[base as usize] {
                 HeaderPosition::AsBefore(_) => {}
                 HeaderPosition::Unset => self.push(None, Inst::ClearBase(base)),
                 HeaderPosition::At(at) => {
-                    let by = self.placed(Inst::Const((at - data) as u64));
+                    let by = self.placed(Inst::Const((at - front) as u64));
                     self.push(None, Inst::SetBase(base, by));
                 }
                 HeaderPosition::Behind(value, from) => {
-                    let by = self.plus(value, from - data);
+                    let by = self.plus(value, from - front);
                     self.push(None, Inst::SetBase(base, by));
                 }
             }
+        }
+        if data > front {
+            let by = self.placed(Inst::Const((data - front) as u64));
+            self.push(None, Inst::Pull(by));
         }
         packet.annos.iter().for_each(|(anno, value)| self.push(None, Inst::StoreAnno(*anno, *value)));
         packet.packet_type.into_iter().for_each(|value| self.push(None, Inst::SetPacketType(value)));

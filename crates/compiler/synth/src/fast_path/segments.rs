@@ -33,11 +33,12 @@ pub(super) fn segments<'a>(
         Walk::new(program, defined, start)
     };
     let next = |at: usize| path.get(at + 1).copied();
+    let joins: Vec<Option<usize>> = (0..path.len()).map(|at| meets_again(program, path, at)).collect();
     let (mut found, mut from) = (vec![], 0);
     while from < path.len() {
         // A packet that fails a test goes on at the block: that must be without arguments.
         if !program.block(path[from]).params.is_empty() {
-            from += 1;
+            from = joins[from].unwrap_or(from + 1);
             continue;
         }
         let mut first = walk(from);
@@ -45,7 +46,7 @@ pub(super) fn segments<'a>(
         let (mut end, mut is_tested) = (None, true);
         let failed = (from..path.len()).find(|at| {
             let before = first.lookups.len();
-            if first.pass(path[*at], next(*at)).is_none() {
+            if joins[*at].is_some() || first.pass(path[*at], next(*at)).is_none() {
                 return true;
             }
             if first.lookups.len() > before && first.in_rows() > 0 {
@@ -70,12 +71,42 @@ pub(super) fn segments<'a>(
                 }
                 from = end;
             }
+            // What begins between would be for one of the outcomes.
+            (Some(at), None) if let Some(join) = joins[at] => from = join,
             // No walk passes a sum or a record that is created.
             (Some(at), None) if is_barrier(program, path[at]) => from = at + 1,
             (Some(_), None) => from += 1,
         }
     }
     found
+}
+
+/// Blocks that are looked at between a test and where its outcomes meet.
+const MOST_BETWEEN: usize = 16;
+
+/// Where on the path all outcomes of a test at the end of a block meet again, without an exit or something that no walk
+/// passes in between: none of them is more usual than the others. A mirror asks for the protocol, and all protocols go on
+/// in the same way.
+fn meets_again(program: &Program, path: &[BlockId], at: usize) -> Option<usize> {
+    if !matches!(program.block(path[at]).term, Term::Branch(..) | Term::Switch(..)) {
+        return None;
+    }
+    let is_join = |join: &usize| {
+        let (mut seen, mut open) = (vec![], program.block(path[at]).term.successors());
+        while let Some(id) = open.pop() {
+            if id == path[*join] || seen.contains(&id) {
+                continue;
+            }
+            let next = program.block(id).term.successors();
+            if next.is_empty() || seen.len() == MOST_BETWEEN || is_barrier(program, id) {
+                return false;
+            }
+            seen.push(id);
+            open.extend(next);
+        }
+        true
+    };
+    (at + 1..path.len().min(at + MOST_BETWEEN)).find(is_join)
 }
 
 /// Whether no walk passes a block.

@@ -8,7 +8,7 @@
 use super::Known;
 use super::byte_range::{Anchors, ByteRange, Point};
 use super::optimization_note::{Notes, OptimizationNote, Reads, Touch};
-use super::optimizer_state::{OptimizerState, Position};
+use super::optimizer_state::{IsSet, OptimizerState, Position};
 use super::value::{Expr, Values, Vn};
 use ir::analysis::interval::{Interval, ones, yields};
 use ir::analysis::order::Order;
@@ -209,6 +209,19 @@ impl Forward<'_> {
         ByteRange { anchor: self.anchors.of(point), bit, width }
     }
 
+    /// A field that is written, counted from the MAC header if that is where the packet starts: unlike the
+    /// packet's start it stays where it is when the next NF strips it, so that the write can be done later.
+    fn at_mac(&self, field: Field) -> Field {
+        let [data, mac] = [Base::Data, Base::Mac].map(|base| self.state.at[base as usize]);
+        let is_there = self.state.set[Base::Mac as usize] == IsSet::Yes
+            && self.state.extent.accessible(Base::Mac) >= u32::from(field.end_byte());
+        if field.base == Base::Data && data == mac && is_there {
+            Field { base: Base::Mac, ..field }
+        } else {
+            field
+        }
+    }
+
     fn record(&mut self, record: Value, offset: u16, bytes: u8) -> ByteRange {
         let anchor = self.anchors.of(Point::Record(self.number(record)));
         ByteRange { anchor, bit: i64::from(offset) * 8, width: bytes * 8 }
@@ -364,10 +377,12 @@ impl Forward<'_> {
     /// An instruction with an effect.
     fn effect(&mut self, inst: Inst) {
         match inst {
-            Inst::Store(_, value)
-            | Inst::StoreAnno(_, value)
-            | Inst::SetPacketType(value)
-            | Inst::CellStore(_, value) => {
+            Inst::Store(field, value) => {
+                let field = self.at_mac(field);
+                let (place, value) = (self.place(field), self.number(value));
+                self.store(place, value, |value| Inst::Store(field, value));
+            }
+            Inst::StoreAnno(_, value) | Inst::SetPacketType(value) | Inst::CellStore(_, value) => {
                 let (place, value) = (self.location(inst), self.number(value));
                 let of = |value| {
                     let mut inst = inst;

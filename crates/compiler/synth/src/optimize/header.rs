@@ -91,10 +91,10 @@ impl Forward<'_> {
             return;
         }
         let old = self.content(place);
-        let [old, new] = [old, value].map(|number| linear(&self.values, number, &self.state.facts));
+        let [old, new] = [old, value].map(|number| linear(&mut self.values, number, &self.state.facts));
         // A sum that each of a row of translators changes: what it is congruent to stays short, and is found
         // at once behind the next one.
-        let everywhere = linear(&self.values, value, &Facts::default());
+        let everywhere = linear(&mut self.values, value, &Facts::default());
         if everywhere != Linear::only(value) && is_short(&everywhere) {
             if let Expr::Bin(BinOp::Xor, sum, ones) = self.values.expr(value)
                 && self.values.number(ones) == Some(RIGHT)
@@ -125,7 +125,7 @@ impl Forward<'_> {
         let mut residue = Linear::default();
         // The number has the residue wherever it is, so that it must not rest on what holds here only.
         let none = Facts::default();
-        let [old, new] = [old, new].map(|number| linear(&self.values, number, &none));
+        let [old, new] = [old, new].map(|number| linear(&mut self.values, number, &none));
         residue.change(&old, &new, 0);
         if is_short(&residue) {
             self.values.residues.insert(number, residue);

@@ -17,17 +17,18 @@ pub fn is_short(sum: &Linear) -> bool {
 }
 
 /// The residue of a value at a point of the program.
-pub fn linear(values: &Values, value: Vn, facts: &Facts) -> Linear {
+pub fn linear(values: &mut Values, value: Vn, facts: &Facts) -> Linear {
     of(values, value, facts, DEPTH)
 }
 
-fn of(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Linear {
+fn of(values: &mut Values, value: Vn, facts: &Facts, depth: u32) -> Linear {
     let sum = depth.checked_sub(1).and_then(|depth| parts(values, value, facts, depth));
     sum.filter(is_short).unwrap_or_else(|| Linear::only(value))
 }
 
 /// The residue that follows from a value's operands, if it is known.
-fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear> {
+fn parts(values: &mut Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear> {
+    const LESS: u64 = MODULUS - 1;
     if let Expr::Const(number) = values.expr(value) {
         return Some(Linear::number(number));
     }
@@ -35,37 +36,34 @@ fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear
         return Some(residue.clone());
     }
     let mut sum = Linear::default();
-    let mut add = |part: Vn, times: u64| sum.add(&of(values, part, facts, depth), times);
     let range = |value| values.range(value, facts);
-    match values.expr(value) {
+    let terms = match values.expr(value) {
         Expr::Bin(BinOp::Add, a, b) => {
             if let Some(whole) = values.end_around(a, b) {
-                add(whole, 1);
+                vec![(whole, 1)]
             } else if range(a).hi.checked_add(range(b).hi).is_some() {
-                add(a, 1);
-                add(b, 1);
+                vec![(a, 1), (b, 1)]
             } else {
                 // A difference, where it does not wrap.
                 let less = values.number(b)?.wrapping_neg();
                 if range(a).lo < less {
                     return None;
                 }
-                add(a, 1);
                 sum.add_number(MODULUS - less % MODULUS);
+                vec![(a, 1)]
             }
         }
-        Expr::Bin(BinOp::Sub, a, b) if range(a).lo >= range(b).hi => {
-            add(a, 1);
-            add(b, MODULUS - 1);
-        }
-        Expr::Bin(BinOp::Or, a, b) if values.bits(a) & values.bits(b) == 0 => {
-            add(a, 1);
-            add(b, 1);
-        }
+        Expr::Bin(BinOp::Sub, a, b) if range(a).lo >= range(b).hi => vec![(a, 1), (b, LESS)],
+        Expr::Bin(BinOp::Or, a, b) if values.bits(a) & values.bits(b) == 0 => vec![(a, 1), (b, 1)],
         Expr::Bin(BinOp::Shl, a, by) => {
-            let by =
-                values.number(by).filter(|by| *by <= u64::from(range(a).hi.leading_zeros()) && *by < 64)?;
-            add(a, weight(by as u32));
+            let by = values.number(by).filter(|by| *by < 64)? as u32;
+            let mut terms = vec![(a, weight(by))];
+            if by > range(a).hi.leading_zeros() {
+                // The bits that leave it at the top: 2^64 is 1, too.
+                let out = values.bin_const(BinOp::Shr, a, u64::from(64 - by), &Facts::default());
+                terms.push((out, LESS));
+            }
+            terms
         }
         Expr::Bin(BinOp::Xor, a, ones) => {
             // A complement of whole words: words of ones only are congruent to 0.
@@ -75,15 +73,14 @@ fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear
             if range(a).hi > ones {
                 return None;
             }
-            add(a, MODULUS - 1);
+            vec![(a, LESS)]
         }
-        Expr::Csum(checksum, old, new, _) => {
-            // See `Values::csum`; its operands are truncated to their widths.
-            add(checksum, 1);
-            add(old, 1);
-            add(new, MODULUS - 1);
-        }
+        // See `Values::csum`; its operands are truncated to their widths.
+        Expr::Csum(checksum, old, new, _) => vec![(checksum, 1), (old, 1), (new, LESS)],
         _ => return None,
+    };
+    for (part, times) in terms {
+        sum.add(&of(values, part, facts, depth), times);
     }
     Some(sum)
 }

@@ -105,8 +105,8 @@ impl Both {
         self.assigned.push(made);
     }
 
-    fn check(&self) {
-        for &(number, value) in &self.assigned {
+    fn check(&mut self) {
+        for (number, value) in self.assigned.clone() {
             assert_eq!(self.worked_out(number), value, "{:?}", self.values.expr(number));
             let range = self.values.range(number, &self.facts);
             assert!(
@@ -115,7 +115,7 @@ impl Both {
                 self.values.expr(number)
             );
             assert_eq!(value & !self.values.bits(number), 0, "{:?}", self.values.expr(number));
-            let sum = linear(&self.values, number, &self.facts);
+            let sum = linear(&mut self.values, number, &self.facts);
             assert_eq!(
                 sum.worked_out(|part| self.worked_out(part)),
                 value % 0xffff,
