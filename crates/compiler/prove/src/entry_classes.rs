@@ -224,10 +224,18 @@ impl EntryClasses {
             pairs.same += same.len();
             let mut others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
             let pool = &mut self.elements.pool;
-            let alike = same_for_both(pool, class, theirs, &others, (&mut left_for_both, deadline));
-            pairs.same += alike.same.len();
-            pairs.apart += alike.apart.len();
-            others.retain(|at| !alike.same.contains(at) && !alike.apart.contains(at));
+            others.retain(|at| {
+                if left_for_both == 0 || deadline.is_over() {
+                    return true;
+                }
+                left_for_both -= 1;
+                match for_both(pool, class, &theirs[*at]) {
+                    ForBoth::Same => pairs.same += 1,
+                    ForBoth::Apart => pairs.apart += 1,
+                    ForBoth::Open => return true,
+                }
+                false
+            });
             if !others.is_empty() {
                 questions.push(Question { class: number, others });
             }
@@ -284,40 +292,25 @@ const MOST_OTHERS: usize = 64;
 /// Pairs of an entry's classes that are put into one form, of those that would be questions for the solver.
 const MOST_FOR_BOTH: usize = 10_000;
 
-/// What is known of pairs of a class with others.
-#[derive(Default)]
-struct Alike {
-    /// The others that do the same for packets of both.
-    same: BTreeSet<usize>,
-    /// The others that have no packets of it.
-    apart: BTreeSet<usize>,
+/// What the form that the filters of two classes give both says of them.
+enum ForBoth {
+    /// They do the same for packets of both.
+    Same,
+    /// There is no packet of both.
+    Apart,
+    /// Neither.
+    Open,
 }
 
-/// Compares a class with others in the form that the filters of both give them: the program may treat packets apart
-/// that are one class of the elements, and knows more of each. At most `left` pairs are compared.
-fn same_for_both(
-    pool: &mut Pool,
-    class: &Class,
-    all: &[Class],
-    others: &[usize],
-    (left, deadline): (&mut usize, &Deadline),
-) -> Alike {
-    let mut alike = Alike::default();
-    let others = &others[..others.len().min(*left)];
-    *left -= others.len();
-    for at in others.iter().copied() {
-        if deadline.is_over() {
-            break;
-        }
-        let other = &all[at];
-        let ends = may_do_same(class, other).then_some([&class.end, &other.end]);
-        match settled_for_both(pool, [&class.filter, &other.filter], ends.into_iter().flatten()).as_deref() {
-            None => alike.apart.insert(at),
-            Some([mine, theirs]) if ends_same(class.exit, [mine, theirs]) => alike.same.insert(at),
-            Some(_) => false,
-        };
+/// Compares a class of the elements with one of the program in that form: the program may treat packets apart that are
+/// one class of the elements, and knows more of each.
+fn for_both(pool: &mut Pool, class: &Class, other: &Class) -> ForBoth {
+    let ends = may_do_same(class, other).then_some([&class.end, &other.end]);
+    match settled_for_both(pool, [&class.filter, &other.filter], ends.into_iter().flatten()).as_deref() {
+        None => ForBoth::Apart,
+        Some([mine, theirs]) if ends_same(class.exit, [mine, theirs]) => ForBoth::Same,
+        Some(_) => ForBoth::Open,
     }
-    alike
 }
 
 /// Whether two classes may do the same in some form: no form makes more or fewer lookups.

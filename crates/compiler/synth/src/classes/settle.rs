@@ -10,7 +10,7 @@
 //! stays as well, and where other expressions have it as a part, that number takes its place.
 
 use super::Class;
-use super::expr::{Atom, BIAS, Bits, Id, Log, NO_WRITES, Node, Pool, RecWrite, Root, TransportSum, Write};
+use super::expr::{Atom, BIAS, Bits, Id, Log, Node, Pool, RecWrite, Root, TransportSum, Write};
 use super::facts::Facts;
 use super::filter::{Factor, Filter};
 use super::path_state::{PathState, StateLocation, read_record, write_record};
@@ -37,9 +37,7 @@ pub fn settled_ends<'e>(
     ends: impl IntoIterator<Item = &'e PathState>,
 ) -> Vec<PathState> {
     let Some(mut settler) = Settler::of(pool, &mut filter.clone()) else { return vec![] };
-    let mut settled: Vec<PathState> = ends.into_iter().cloned().collect();
-    settled.iter_mut().for_each(|end| settler.end(end));
-    settled
+    settler.ends(ends)
 }
 
 /// Ends of two classes as they are for packets that are in both; `None` if their filters, in the form that they give
@@ -55,9 +53,7 @@ pub fn settled_for_both<'e>(
     if filter.is_never() || Facts::of(settler.pool, filter.required()).is_none() {
         return None;
     }
-    let mut ends: Vec<PathState> = ends.into_iter().cloned().collect();
-    ends.iter_mut().for_each(|end| settler.end(end));
-    Some(ends)
+    Some(settler.ends(ends))
 }
 
 /// Alternatives are compared with those around them if they are so few.
@@ -121,6 +117,12 @@ impl Settler<'_> {
 
     fn make(&mut self) -> Maker<'_> {
         Maker { pool: self.pool, facts: &self.facts }
+    }
+
+    fn ends<'e>(&mut self, ends: impl IntoIterator<Item = &'e PathState>) -> Vec<PathState> {
+        let mut ends: Vec<PathState> = ends.into_iter().cloned().collect();
+        ends.iter_mut().for_each(|end| self.end(end));
+        ends
     }
 
     fn end(&mut self, end: &mut PathState) {
@@ -308,14 +310,10 @@ impl Settler<'_> {
             Node::RecLoad(log, rec, offset, bytes) => {
                 let rec = self.id(rec);
                 let writes = self.pool.rec_writes(log).to_vec();
-                match writes.first().map(|write| write.table) {
-                    None => self.pool.add(Node::RecLoad(NO_WRITES, rec, offset, bytes)),
-                    Some(table) => {
-                        let writes = self.rec_writes(&writes);
-                        let read = RecWrite { rec, table, offset, bytes, value: rec };
-                        read_record(self.pool, &writes, read)
-                    }
-                }
+                // All are of its table.
+                let table = writes.first().map_or(0, |write| write.table);
+                let writes = self.rec_writes(&writes);
+                read_record(self.pool, &writes, RecWrite { rec, table, offset, bytes, value: rec })
             }
         }
     }
@@ -425,6 +423,7 @@ impl Arrived {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classes::expr::NO_WRITES;
 
     fn settled(pool: &mut Pool, filter: &Filter) -> Filter {
         Settler::of(pool, &mut filter.clone()).expect("packets pass").filter(filter)

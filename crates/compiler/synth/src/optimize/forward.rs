@@ -209,16 +209,17 @@ impl Forward<'_> {
         ByteRange { anchor: self.anchors.of(point), bit, width }
     }
 
-    /// A field that is written, counted from the MAC header if that is where the packet starts: unlike the
-    /// packet's start it stays where it is when the next NF strips it, so that the write can be done later.
-    fn at_mac(&self, field: Field) -> Field {
+    /// A write to the packet, counted from the MAC header if that is where the packet starts: unlike the packet's
+    /// start it stays where it is when the next NF strips it, so that the write can be done later.
+    fn at_mac(&self, inst: Inst) -> Inst {
+        let Inst::Store(field, value) = inst else { return inst };
         let [data, mac] = [Base::Data, Base::Mac].map(|base| self.state.at[base as usize]);
         let is_there = self.state.set[Base::Mac as usize] == IsSet::Yes
             && self.state.extent.accessible(Base::Mac) >= u32::from(field.end_byte());
         if field.base == Base::Data && data == mac && is_there {
-            Field { base: Base::Mac, ..field }
+            Inst::Store(Field { base: Base::Mac, ..field }, value)
         } else {
-            field
+            inst
         }
     }
 
@@ -377,12 +378,11 @@ impl Forward<'_> {
     /// An instruction with an effect.
     fn effect(&mut self, inst: Inst) {
         match inst {
-            Inst::Store(field, value) => {
-                let field = self.at_mac(field);
-                let (place, value) = (self.place(field), self.number(value));
-                self.store(place, value, |value| Inst::Store(field, value));
-            }
-            Inst::StoreAnno(_, value) | Inst::SetPacketType(value) | Inst::CellStore(_, value) => {
+            Inst::Store(_, value)
+            | Inst::StoreAnno(_, value)
+            | Inst::SetPacketType(value)
+            | Inst::CellStore(_, value) => {
+                let inst = self.at_mac(inst);
                 let (place, value) = (self.location(inst), self.number(value));
                 let of = |value| {
                     let mut inst = inst;
