@@ -290,7 +290,7 @@ fn ends_same(exit: Exit, [a, b]: [&PathState; 2]) -> bool {
 /// Classes whose ends are put into another one's form: each makes expressions.
 const MOST_OTHERS: usize = 64;
 /// Pairs of an entry's classes that are put into one form, of those that would be questions for the solver.
-const MOST_FOR_BOTH: usize = 10_000;
+const MOST_FOR_BOTH: usize = 100_000;
 
 /// What the form that the filters of two classes give both says of them.
 enum ForBoth {

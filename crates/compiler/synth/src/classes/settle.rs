@@ -19,6 +19,7 @@ use super::writes::{read, write};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Puts a class into that form. Its filter has the same packets, and for these its end is the same.
 pub fn settle(pool: &mut Pool, class: &mut Class) {
@@ -49,6 +50,8 @@ pub fn settled_for_both<'e>(
 ) -> Option<Vec<PathState>> {
     let mut both = Filter(a.0.iter().chain(&b.0).cloned().collect());
     let mut settler = Settler::of(pool, &mut both)?;
+    settler.has_choices = true;
+    settler.note_sums(&both.required());
     let filter = settler.filter(&both);
     if filter.is_never() || Facts::of(settler.pool, filter.required()).is_none() {
         return None;
@@ -67,6 +70,11 @@ struct Settler<'a> {
     facts: Facts,
     /// Numbers of records that the filter says, by their expressions as they were.
     pinned: FxHashMap<Id, u64>,
+    /// What the filter says of sums of several terms.
+    sums: FxHashMap<Id, IntervalSet>,
+    /// Whether choices are put into a form, too. It depends on all that the filter says, so that only expressions that
+    /// are put into the form of one filter have it in common.
+    has_choices: bool,
     known: FxHashMap<Id, Id>,
     conditions: FxHashMap<(Id, IntervalSet), Id>,
     /// Alternatives that stand beside those that are looked at, or around them: each packet passes one of each.
@@ -78,6 +86,16 @@ impl Settler<'_> {
     /// For a filter, whose conditions on the packet as it arrived become as narrow as all of them together say;
     /// `None` if no packet passes it.
     fn of<'a>(pool: &'a mut Pool, filter: &mut Filter) -> Option<Settler<'a>> {
+        filter.0.extend(lengths(pool, filter));
+        // What they say of the packet's length may say where the bits are that they are about.
+        if filter.0.iter().any(|factor| is_behind_min(pool, factor)) {
+            let moved = Settler::as_is(pool, filter)?.moved_factors(&filter.0);
+            filter.0 = moved.unwrap_or_else(|| std::mem::take(&mut filter.0));
+        }
+        Settler::as_is(pool, filter)
+    }
+
+    fn as_is<'a>(pool: &'a mut Pool, filter: &mut Filter) -> Option<Settler<'a>> {
         let required = filter.required();
         let all = Facts::of(pool, required.clone())?;
         // First in the filter, so that a record is created for no packet of which others are made.
@@ -108,6 +126,8 @@ impl Settler<'_> {
             arrived,
             facts,
             pinned,
+            sums: FxHashMap::default(),
+            has_choices: false,
             known: FxHashMap::default(),
             conditions: FxHashMap::default(),
             around: vec![],
@@ -222,6 +242,54 @@ impl Settler<'_> {
         Some(())
     }
 
+    /// Conditions on bits where this class has them; `None` if they are there.
+    fn moved_factors(&mut self, factors: &[Factor]) -> Option<Vec<Factor>> {
+        let mut is_other = false;
+        let mut moved = |factor: &Factor| match factor {
+            Factor::Is(id, set) => {
+                let to = self.moved(*id);
+                is_other |= to != *id;
+                Factor::Is(to, set.clone())
+            }
+            Factor::Any(lists) => {
+                let lists = lists.iter().map(|list| match self.moved_factors(list) {
+                    Some(moved) => {
+                        is_other = true;
+                        moved
+                    }
+                    None => list.clone(),
+                });
+                Factor::Any(lists.collect())
+            }
+        };
+        let all = factors.iter().map(&mut moved).collect();
+        is_other.then_some(all)
+    }
+
+    /// Bits of the packet as it arrived, where this class has them.
+    fn moved(&mut self, id: Id) -> Id {
+        match *self.pool.node(id) {
+            Node::Atom(Atom::Bits(bits)) => {
+                let bits = self.moved_bits(bits);
+                self.pool.atom(Atom::Bits(bits))
+            }
+            _ => id,
+        }
+    }
+
+    /// Of a packet that has as many bytes as are stripped, so many are stripped.
+    fn moved_bits(&mut self, bits: Bits) -> Bits {
+        let Some((constant, terms)) = behind_min(self.pool, bits) else { return bits };
+        let mut place = self.pool.number(constant);
+        for (term, by) in terms {
+            let is_min = matches!(self.pool.node(term), Node::Bin(BinOp::Min, ..));
+            let term = if is_min { self.id(term) } else { self.moved(term) };
+            place = self.make().add(place, term, by);
+        }
+        let (root, by) = self.make().root(place);
+        Bits { root: Root::At(root), bit: bits.bit + by as i32 * 8, width: bits.width }
+    }
+
     /// An expression as this class has it.
     fn id(&mut self, id: Id) -> Id {
         if let Some(known) = self.known.get(&id) {
@@ -233,6 +301,7 @@ impl Settler<'_> {
         let settled = match self.pool.node(id) {
             Node::Const(_) => id,
             Node::Atom(_) if self.arrived.has(self.pool, id) => {
+                let id = self.moved(id);
                 match self.facts.known(self.pool, id).only() {
                     Some(number) => self.pool.number(number),
                     None => id,
@@ -281,7 +350,7 @@ impl Settler<'_> {
             }
             Node::Select(c, a, b) => {
                 let (c, a, b) = (self.id(c), self.id(a), self.id(b));
-                self.make().select(c, a, b)
+                if self.has_choices { self.choice(c, a, b) } else { self.make().select(c, a, b) }
             }
             Node::Csum(sum, old, new, bits) => {
                 let (sum, old, new) = (self.id(sum), self.id(old), self.id(new));
@@ -299,7 +368,7 @@ impl Settler<'_> {
                 self.pool.add(Node::TransportSum(Box::new(sum)))
             }
             Node::Read(log, bits) => {
-                let log = self.log(log);
+                let (log, bits) = (self.log(log), self.moved_bits(bits));
                 self.make().read_after(log, bits)
             }
             Node::Found(_) => self.found(id),
@@ -315,6 +384,71 @@ impl Settler<'_> {
                 let writes = self.rec_writes(&writes);
                 read_record(self.pool, &writes, RecWrite { rec, table, offset, bytes, value: rec })
             }
+        }
+    }
+
+    /// A choice; by one number once and not twice, where that gives one of the same two values.
+    fn choice(&mut self, c: Id, a: Id, b: Id) -> Id {
+        let (c, a, b) = self.by_lowest(c, a, b);
+        let Node::In(of, set) = self.pool.node(c) else { return self.make().select(c, a, b) };
+        let (of, set) = (*of, set.clone());
+        let inner = |id: Id| match self.pool.node(id) {
+            Node::Select(c, x, y) => match self.pool.node(*c) {
+                Node::In(same, set) if *same == of => Some((set.clone(), *x, *y)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let not = |set: &IntervalSet| set.complement(u64::MAX);
+        let (set, a, b) = match (inner(a), inner(b)) {
+            (Some((some, x, y)), _) if y == b => (set.intersection(&some), x, b),
+            (Some((some, x, y)), _) if x == b => (set.intersection(&not(&some)), y, b),
+            (_, Some((some, x, y))) if x == a => (set.union(&some), a, y),
+            (_, Some((some, x, y))) if y == a => (set.union(&not(&some)), a, x),
+            _ => return self.make().select(c, a, b),
+        };
+        let c = self.is_in(of, &set);
+        self.choice(c, a, b)
+    }
+
+    /// A choice by a number, so that its condition holds for the lowest one that the number may be: programs may ask
+    /// either of two questions.
+    fn by_lowest(&mut self, c: Id, a: Id, b: Id) -> (Id, Id, Id) {
+        let Node::In(of, set) = self.pool.node(c) else { return (c, a, b) };
+        let (of, all) = (*of, self.possible(*of));
+        let is_first = all.min().is_none_or(|lowest| set.contains(lowest));
+        let (set, a, b) = match is_first {
+            true => (set.intersection(&all), a, b),
+            false => (set.complement(u64::MAX).intersection(&all), b, a),
+        };
+        let c = self.pool.add(Node::In(of, set));
+        (c, a, b)
+    }
+
+    fn note_sums(&mut self, required: &BTreeMap<Id, IntervalSet>) {
+        for (id, set) in required {
+            if !matches!(self.pool.node(*id), Node::Sum(..)) {
+                continue;
+            }
+            let of = self.id(*id);
+            let holds = self.is_in(of, set);
+            if let Node::In(of, set) = self.pool.node(holds) {
+                let said = self.sums.entry(*of).or_insert_with(IntervalSet::full);
+                *said = said.intersection(set);
+            }
+        }
+    }
+
+    /// The numbers that an expression may be.
+    fn possible(&self, of: Id) -> IntervalSet {
+        let mut known = self.facts.known(self.pool, of);
+        if let Some(said) = self.sums.get(&of) {
+            known = known.intersection(said);
+        }
+        let Node::Sum(constant, terms) = self.pool.node(of) else { return known };
+        match self.facts.small_sum_around(self.pool, *constant, terms) {
+            Some((low, high)) => known.intersection(&IntervalSet::range(low as u64, high as u64)),
+            None => known,
         }
     }
 
@@ -358,10 +492,10 @@ impl Settler<'_> {
     fn writes(&mut self, writes: &[Write]) -> Vec<Write> {
         let mut settled = vec![];
         for Write { bits, value } in writes {
-            let value = self.id(*value);
-            let before = read(&mut self.make(), &settled, *bits);
+            let (bits, value) = (self.moved_bits(*bits), self.id(*value));
+            let before = read(&mut self.make(), &settled, bits);
             if self.id(before) != value {
-                write(&mut self.make(), &mut settled, Write { bits: *bits, value });
+                write(&mut self.make(), &mut settled, Write { bits, value });
             }
         }
         settled
@@ -386,6 +520,55 @@ impl Settler<'_> {
         let mut find = find.clone();
         find.key.iter_mut().chain(find.args.iter_mut().flatten()).for_each(|id| *id = self.id(*id));
         self.pool.add(Node::Found(find))
+    }
+}
+
+/// A sum: its constant, and its terms with their factors.
+type Sum = (u64, Box<[(Id, u64)]>);
+
+/// The sum that says where bits are, if a smaller one of two numbers is a term of it, or bits behind such a one.
+fn behind_min(pool: &Pool, bits: Bits) -> Option<Sum> {
+    let Root::At(root) = bits.root else { return None };
+    let Node::Sum(constant, terms) = pool.node(root) else { return None };
+    let is_behind = |(term, _): &(Id, u64)| match pool.node(*term) {
+        Node::Bin(BinOp::Min, ..) => true,
+        Node::Atom(Atom::Bits(bits)) => behind_min(pool, *bits).is_some(),
+        _ => false,
+    };
+    terms.iter().any(is_behind).then(|| (*constant, terms.clone()))
+}
+
+/// Where a number must be larger than what is left of it without `n`, or without all of it: the conditions on it.
+fn lengths(pool: &Pool, filter: &Filter) -> Vec<Factor> {
+    let condition = |factor: &Factor| {
+        let Factor::Is(id, set) = factor else { return None };
+        let Node::Sum(constant, terms) = pool.node(*id) else { return None };
+        let (whole, less) = match **terms {
+            [(whole, 1), (less, u64::MAX)] | [(less, u64::MAX), (whole, 1)] => (whole, less),
+            _ => return None,
+        };
+        let Node::Bin(BinOp::Min, a, b) = *pool.node(less) else { return None };
+        let most = match () {
+            () if a == whole => pool.constant(b)?,
+            () if b == whole => pool.constant(a)?,
+            () => return None,
+        };
+        let more = IntervalSet::range(most.checked_add(1)?, u64::MAX);
+        // If it is not larger, nothing is left.
+        let is_larger = !set.contains(*constant);
+        is_larger
+            .then(|| Factor::Is(whole, set.shifted_down(constant.wrapping_sub(most)).intersection(&more)))
+    };
+    filter.0.iter().filter_map(condition).collect()
+}
+
+/// Whether a condition is on bits that such a sum says the place of.
+fn is_behind_min(pool: &Pool, factor: &Factor) -> bool {
+    match factor {
+        Factor::Is(id, _) => {
+            matches!(pool.node(*id), Node::Atom(Atom::Bits(bits)) if behind_min(pool, *bits).is_some())
+        }
+        Factor::Any(lists) => lists.iter().flatten().any(|factor| is_behind_min(pool, factor)),
     }
 }
 
@@ -426,7 +609,8 @@ mod tests {
     use crate::classes::expr::NO_WRITES;
 
     fn settled(pool: &mut Pool, filter: &Filter) -> Filter {
-        Settler::of(pool, &mut filter.clone()).expect("packets pass").filter(filter)
+        let mut own = filter.clone();
+        Settler::of(pool, &mut own).expect("packets pass").filter(&own)
     }
 
     /// Writes of what is there are left out, and not where another record's may have changed it.
@@ -440,6 +624,47 @@ mod tests {
         let writes = [write(one, 0, at_0), write(other, 8, new), write(one, 8, at_8)];
         let mut settler = Settler::of(&mut pool, &mut Filter::default()).expect("all packets");
         assert_eq!(settler.rec_writes(&writes), writes[1..]);
+    }
+
+    /// Where a packet has the bytes that are stripped, bits behind them have a place of which no length is a part; and that
+    /// a header is left there says that it has them.
+    #[test]
+    fn bits_behind_what_is_stripped_have_a_place() {
+        let mut pool = Pool::default();
+        let (room, head) = (pool.atom(Atom::Room), pool.atom(Atom::Head));
+        let fourteen = pool.number(14);
+        let stripped = pool.add(Node::Bin(BinOp::Min, head.min(fourteen), head.max(fourteen)));
+        let root = pool.add(Node::Sum(0, [(room, 1), (stripped, 1)].into()));
+        let bits = |root: Id, bit: i32| Atom::Bits(Bits { root: Root::At(root), bit, width: 8 });
+        let behind = pool.atom(bits(root, 72));
+        let left = pool.add(Node::Sum(BIAS, [(head, 1), (stripped, u64::MAX)].into()));
+        let is_tcp = Factor::Is(behind, IntervalSet::one(6));
+        let header_left = Factor::Is(left, IntervalSet::range(BIAS + 20, BIAS + 2240));
+        let filter = settled(&mut pool, &Filter(vec![is_tcp.clone(), header_left]));
+        let there = pool.atom(bits(room, 72 + 14 * 8));
+        let conditions = filter.required();
+        assert_eq!(conditions.get(&there), Some(&IntervalSet::one(6)));
+        assert_eq!(conditions.get(&head).and_then(IntervalSet::min), Some(34));
+        // Of a packet that may be shorter nothing is known.
+        let short = Filter(vec![is_tcp]);
+        assert_eq!(settled(&mut pool, &short), short);
+    }
+
+    /// Choices by one number are one, by the question that holds for the lowest it may be.
+    #[test]
+    fn choices_by_one_number_are_one() {
+        let mut pool = Pool::default();
+        let [number, a, b] = [0, 1, 2].map(|cell| pool.atom(Atom::Cell(cell)));
+        let within = Filter(vec![Factor::Is(number, IntervalSet::range(0, 9))]);
+        let is_in = |pool: &mut Pool, low, high| pool.add(Node::In(number, IntervalSet::range(low, high)));
+        let (low, high, some) = (is_in(&mut pool, 0, 4), is_in(&mut pool, 5, 9), is_in(&mut pool, 0, 7));
+        let plain = pool.add(Node::Select(low, a, b));
+        let turned = pool.add(Node::Select(high, b, a));
+        let inner = pool.add(Node::Select(low, a, b));
+        let twice = pool.add(Node::Select(some, inner, b));
+        let mut settler = Settler::of(&mut pool, &mut within.clone()).expect("packets pass");
+        settler.has_choices = true;
+        assert_eq!([turned, twice].map(|id| settler.id(id)), [settler.id(plain); 2]);
     }
 
     /// Alternatives in others are left out where the same stand around them, and not where they stand in the

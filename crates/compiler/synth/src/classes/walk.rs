@@ -489,7 +489,7 @@ impl<'a> Walker<'a> {
                     }
                 }
             }
-            Term::Lookup { table, key, args, rec, hit, miss } => {
+            Term::Lookup { table, key, args, rec, hit, miss, .. } => {
                 let found = self.found(&path, *table, key, args.as_deref());
                 for (mut path, holds) in self.split(path, found) {
                     if !path.state.finds.contains(&found) {
