@@ -245,7 +245,7 @@ impl CodeBuilder {
             if let Some((_, listing)) = &mut self.listing {
                 let code = self.context.compiled_code().and_then(|code| code.vcode.clone());
                 let code = clif.or(code).unwrap_or_default();
-                listing.push_str(&format!("{name}: (starts at b{})\n{code}\n", region.head.0));
+                listing.push_str(&format!("{name}: (starts at b{})\n{code}\n", region.heads[0].block.0));
             }
             self.module.clear_context(&mut self.context);
             self.context.set_disasm(matches!(self.listing, Some((Listed::Assembly, _))));

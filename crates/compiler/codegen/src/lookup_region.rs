@@ -3,23 +3,32 @@
 //! A region is the code of one native function: its *head* block and every block reached from there without
 //! passing a stage boundary ([`Term::is_barrier`]). Blocks that two heads reach are in both regions. A value
 //! that is defined before a boundary and used after it is *carried*: stored in a lane at the boundary, read
-//! at the head.
+//! at the head. Where lookups share a boundary, what is behind it is one region with a head for each of them: the
+//! packets go on in the order in which they came, and a lane has the number of the lookup at which each waited.
 
 use ir::analysis::live::live_in;
+use ir::analysis::stages::stages;
 use ir::program::{BlockId, Matching, Program, Term, Value};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Where packets enter a region.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// The block that it starts with.
+    pub block: BlockId,
+    /// The record value that the boundary before it defines, if it is the `hit` side of one.
+    pub record: Option<Value>,
+    /// Values that are read there from the carry lanes.
+    pub carried: BTreeSet<Value>,
+}
 
 /// One region.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LookupRegion {
-    /// The block that it starts with.
-    pub head: BlockId,
-    /// All its blocks in topological order; the head is the first.
+    /// Where packets enter it: at one block, or, behind lookups that share a boundary, one for each of them.
+    pub heads: Vec<Head>,
+    /// All its blocks in topological order.
     pub blocks: Vec<BlockId>,
-    /// The record value that the boundary before it defines, if it is the `hit` side of one.
-    pub record: Option<Value>,
-    /// Values that it reads from the carry lanes.
-    pub carried: BTreeSet<Value>,
     /// Exit lists that it appends to by a constant number.
     pub lists: BTreeSet<usize>,
     /// The list of the packets that are on none of its other lists, if there is one: the function does not
@@ -28,11 +37,23 @@ pub struct LookupRegion {
     pub main_list: Option<usize>,
 }
 
-/// A stage boundary: a lookup that is done between two stages.
+impl LookupRegion {
+    /// Where packets enter it behind one of the lookups before it, by its number in the boundary.
+    pub fn head(&self, member: usize) -> &Head {
+        self.heads.get(member).unwrap_or(&self.heads[0])
+    }
+
+    /// Whether it reads anything from the carry lanes.
+    pub fn carries(&self) -> bool {
+        self.heads.len() > 1 || self.heads.iter().any(|head| !head.carried.is_empty())
+    }
+}
+
+/// A stage boundary: lookups that are done between two stages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
-    /// The block that ends with the lookup.
-    pub block: BlockId,
+    /// The blocks that end with its lookups.
+    pub blocks: Vec<BlockId>,
     /// The table.
     pub table: usize,
     /// Words of the key.
@@ -61,6 +82,8 @@ pub struct RegionPlan {
     pub entries: Vec<usize>,
     /// The stage boundaries, each after all that may lead to it.
     pub sites: Vec<Site>,
+    /// The boundary at the end of a block, and the number of the block's lookup there.
+    site_at: BTreeMap<BlockId, (usize, usize)>,
     /// Carry lane of each carried value.
     pub carry_slots: BTreeMap<Value, usize>,
     /// Words of a packet's key lane.
@@ -82,6 +105,18 @@ pub struct ListLayout {
     pub slow: usize,
     /// Stage boundaries.
     pub sites: usize,
+}
+
+impl RegionPlan {
+    /// The boundary at the end of a block, and the number of the block's lookup there.
+    pub fn site_of(&self, block: BlockId) -> Option<(usize, usize)> {
+        self.site_at.get(&block).copied()
+    }
+
+    /// Words of a packet's carry lane.
+    pub fn carry_words(&self) -> usize {
+        self.carry_slots.len() + usize::from(self.regions.iter().any(|region| region.heads.len() > 1))
+    }
 }
 
 impl ListLayout {
@@ -116,53 +151,71 @@ pub fn has_walkable_tables(program: &Program) -> bool {
     program.tables.iter().any(|table| table.matching == Matching::Prefixes4)
 }
 
+/// The block where packets enter a region, and the record that is defined there.
+type Start = (BlockId, Option<Value>);
+
 /// Cuts a verified program; with `walked`, not at lookups by prefix.
 pub fn plan(program: &Program, walked: bool) -> RegionPlan {
     let order = program.topological_order();
-    let mut heads: Vec<(BlockId, Option<Value>)> = vec![];
-    let head_index = |heads: &mut Vec<(BlockId, Option<Value>)>, head| {
-        heads.iter().position(|known| *known == head).unwrap_or_else(|| {
-            heads.push(head);
+    let mut heads: Vec<Vec<Start>> = vec![];
+    let mut index_of = |mut these: Vec<Start>| {
+        if these.iter().all(|head| *head == these[0]) {
+            these.truncate(1);
+        }
+        heads.iter().position(|known| *known == these).unwrap_or_else(|| {
+            heads.push(these);
             heads.len() - 1
         })
     };
-    let entries = program.entries.iter().map(|entry| head_index(&mut heads, (*entry, None))).collect();
+    let entries = program.entries.iter().map(|entry| index_of(vec![(*entry, None)])).collect();
     let mut sites = vec![];
-    for &block in &order {
-        let term = &program.block(block).term;
-        let Term::Lookup { table, key, args, rec, hit, miss } = term else { continue };
+    // A verified program has an order of its stages.
+    for blocks in stages(program, &order).unwrap_or_default() {
+        let term = &program.block(blocks[0]).term;
+        let Term::Lookup { table, key, args, .. } = term else { continue };
         if program.is_barrier(term, walked) {
+            let (hits, misses) =
+                blocks.iter().filter_map(|block| outcomes(&program.block(*block).term)).unzip();
             sites.push(Site {
-                block,
                 table: usize::from(*table),
                 key_words: key.len(),
                 args: args.as_ref().map_or(0, Vec::len),
                 creates: args.is_some(),
-                hit: head_index(&mut heads, (*hit, Some(*rec))),
-                miss: head_index(&mut heads, (*miss, None)),
+                hit: index_of(hits),
+                miss: index_of(misses),
+                blocks,
             });
         }
     }
+    let members = sites
+        .iter()
+        .enumerate()
+        .flat_map(|(at, site)| site.blocks.iter().zip(0..).map(move |block| (at, block)));
+    let site_at = members.map(|(at, (block, member))| (*block, (at, member))).collect();
     let live = live_in(program, &order);
+    let head = |&(block, record): &Start| Head {
+        block,
+        record,
+        carried: live[block.index()].iter().copied().filter(|value| Some(*value) != record).collect(),
+    };
     let mut regions: Vec<LookupRegion> = heads
         .iter()
-        .map(|&(head, record)| LookupRegion {
-            head,
-            blocks: reached(program, walked, &order, head),
-            record,
-            carried: live[head.index()].iter().copied().filter(|value| Some(*value) != record).collect(),
+        .map(|heads| LookupRegion {
+            heads: heads.iter().map(head).collect(),
+            blocks: reached(program, walked, &order, heads),
             lists: BTreeSet::new(),
             main_list: None,
         })
         .collect();
-    let carried: BTreeSet<Value> = regions.iter().flat_map(|region| region.carried.iter().copied()).collect();
+    let heads = regions.iter().flat_map(|region| &region.heads);
+    let carried: BTreeSet<Value> = heads.flat_map(|head| head.carried.iter().copied()).collect();
     let lists = ListLayout {
         outputs: usize::from(program.outputs),
         reasons: program.reasons.len(),
         slow: program.slow.len(),
         sites: sites.len(),
     };
-    regions.iter_mut().for_each(|region| find_lists(program, walked, &lists, &sites, region));
+    regions.iter_mut().for_each(|region| find_lists(program, walked, &lists, &site_at, region));
     RegionPlan {
         walked,
         first_union: program.tables.len(),
@@ -171,15 +224,24 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
         regions,
         entries,
         sites,
+        site_at,
         lists,
         written_cells: program.written_cells(),
     }
 }
 
-/// Blocks of the region that starts at `head`, in topological order.
-fn reached(program: &Program, walked: bool, order: &[BlockId], head: BlockId) -> Vec<BlockId> {
-    let mut inside = BTreeSet::from([head]);
-    let mut todo = vec![head];
+/// Where packets go on behind a lookup: those with a record, and those without.
+fn outcomes(term: &Term) -> Option<(Start, Start)> {
+    match term {
+        Term::Lookup { rec, hit, miss, .. } => Some(((*hit, Some(*rec)), (*miss, None))),
+        _ => None,
+    }
+}
+
+/// Blocks of the region that starts at some heads, in topological order.
+fn reached(program: &Program, walked: bool, order: &[BlockId], heads: &[Start]) -> Vec<BlockId> {
+    let mut todo: Vec<BlockId> = heads.iter().map(|(block, _)| *block).collect();
+    let mut inside: BTreeSet<BlockId> = todo.iter().copied().collect();
     while let Some(block) = todo.pop() {
         let term = &program.block(block).term;
         if !program.is_barrier(term, walked) {
@@ -194,7 +256,7 @@ fn find_lists(
     program: &Program,
     walked: bool,
     layout: &ListLayout,
-    sites: &[Site],
+    site_at: &BTreeMap<BlockId, (usize, usize)>,
     region: &mut LookupRegion,
 ) {
     let mut dynamic = false;
@@ -208,9 +270,7 @@ fn find_lists(
                 dynamic = true;
                 None
             }
-            term if program.is_barrier(term, walked) => {
-                sites.iter().position(|site| site.block == block).map(|at| layout.site(at))
-            }
+            term if program.is_barrier(term, walked) => site_at.get(&block).map(|(at, _)| layout.site(*at)),
             _ => None,
         };
         region.lists.extend(list);

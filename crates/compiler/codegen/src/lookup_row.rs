@@ -135,7 +135,9 @@ fn find(program: &Program, preds: &[u32], written: &BTreeSet<u16>, head: BlockId
             values.extend(insts.iter().filter_map(|(value, inst)| Some(((*value)?, *inst))));
         }
         match term {
-            Term::Lookup { table, key, args: None, rec, hit, miss } if key == row_key && miss == other => {
+            Term::Lookup { table, key, args: None, rec, hit, miss, .. }
+                if key == row_key && miss == other =>
+            {
                 let decl = program.tables.get(usize::from(*table))?;
                 let is_new = found.row.parts.iter().all(|part| part.table != *table);
                 if decl.matching != Matching::Prefixes4 || written.contains(table) || !is_new {

@@ -173,7 +173,7 @@ fn native(
     }
     let (program, Signature { plan, regions }) = choose(forms, state, scratch);
     exits.reset(plan.lists.outputs, plan.lists.reasons, plan.lists.others());
-    scratch.make_room(plan.key_stride, plan.carry_slots.len());
+    scratch.make_room(plan.key_stride, plan.carry_words());
     let (lists, counts) = exits.raw();
     let mut context = Context {
         packets: packets.as_mut_ptr(),

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "promises machine code that a table's records are addresses")]
 
 mod rig;
+mod shared_stages;
 
 use codegen::{Engine, Scratch};
 use ir::eval::{Buffer, EvalState};

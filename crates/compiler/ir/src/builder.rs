@@ -305,7 +305,7 @@ impl Builder {
 
     fn find(&mut self, table: u16, key: &[Value], args: Option<Vec<Value>>, miss: BlockId) -> Value {
         let (rec, key) = (self.fresh(), key.to_vec());
-        self.go_on(|hit| Term::Lookup { table, key, args, rec, hit, miss });
+        self.go_on(|hit| Term::Lookup { table, key, args, rec, hit, miss, stage: None });
         rec
     }
 

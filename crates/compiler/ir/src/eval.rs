@@ -312,7 +312,7 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
             },
             Term::Drop(reason) => Step::Exit(Exit::Drop(*reason)),
             Term::Slow(slow) => Step::Exit(Exit::Slow(*slow)),
-            Term::Lookup { table, key, args, rec, hit, miss } => {
+            Term::Lookup { table, key, args, rec, hit, miss, .. } => {
                 let numbers = |of: &[Value]| of.iter().map(|value| self.get(*value)).collect::<Vec<u64>>();
                 let (key, args) = (numbers(key), args.as_deref().map(numbers));
                 let now_ns = self.state.now_ns;

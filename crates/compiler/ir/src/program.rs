@@ -229,6 +229,11 @@ pub enum Term {
         hit: BlockId,
         /// Next block if not: the table has none, or refused to create it (full, no port left, not allowed).
         miss: BlockId,
+        /// Lookups with the same number are one stage boundary: their packets are looked up in the order in which
+        /// they came, and go on in that order, each behind its own lookup. They are copies of one lookup, for
+        /// packets of which different things are known; no way leads from one to another. `None` for one that is
+        /// a boundary by itself.
+        stage: Option<u16>,
     },
 }
 

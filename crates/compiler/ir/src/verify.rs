@@ -12,12 +12,14 @@
 //! 7. only records are used as records, and their tables' records contain the bytes that are read;
 //! 8. keys have as many words as their table declares, widths are 1, 2, 4 or 8 bytes, checksum words 16 or 32
 //!    bits, annotations are inside the annotation area;
-//! 9. what a table's records have of checksums is inside the record and the key, and is not written.
+//! 9. what a table's records have of checksums is inside the record and the key, and is not written;
+//! 10. lookups of one stage are of one table, with as many arguments, and no way leads from a stage to itself.
 //!
 //! Memory safety of machine code rests on 5, 6 and 7.
 
 use crate::analysis::extent::{self, Extent};
 use crate::analysis::order::Order;
+use crate::analysis::stages::stages;
 use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, RecordDelta, Term, Value};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
@@ -54,6 +56,8 @@ pub enum VerifyError {
     Width(BlockId, String),
     #[error("b{}: table {} takes keys of another length", .0.0, .1)]
     Key(BlockId, u16),
+    #[error("b{}: the lookup cannot be one of its stage: of another table or kind, or behind it", .0.0)]
+    Stage(BlockId),
 }
 
 /// A statement of a block.
@@ -111,6 +115,8 @@ pub fn examine(program: &Program) -> Result<(), Violation> {
     let entry = *program.entries.first().ok_or(Violation { error: VerifyError::NoEntry, at: None })?;
     check_names(program)?;
     let order = check_order(program)?;
+    stages(program, &order)
+        .map_err(|block| Violation { error: VerifyError::Stage(block), at: Some((block, Statement::End)) })?;
     let mut verifier = Verifier {
         program,
         kinds: vec![None; program.value_count()],

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::optimize::{Known, Report, optimize_with};
+use crate::separate;
 
 /// Longer programs are left to other tests.
 const MOST_BLOCKS: usize = 2000;
@@ -225,7 +226,8 @@ fn once(calls: Vec<Call>) -> Vec<Call> {
     kept
 }
 
-/// Optimises a verified program and runs both on packets, one after the other with the same state.
+/// Optimises a verified program and runs both on packets, one after the other with the same state; and the same with
+/// copies, where they are worth it.
 ///
 /// # Panics
 /// When the observable results of the two differ, or the result does not verify.
@@ -233,6 +235,9 @@ pub fn compare(program: &Verified, known: &Known, samples: &[Sample]) -> (Verifi
     let (optimized, report) = optimize_with(program, known)
         .unwrap_or_else(|error| panic!("{error}, in what became of\n{}", text::print(program)));
     same(program, &optimized, samples);
+    if let Some(separated) = separate::outcomes(&optimized, known) {
+        same(program, &separated, samples);
+    }
     (optimized, report)
 }
 

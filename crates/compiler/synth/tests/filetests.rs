@@ -5,6 +5,8 @@
 //! - `# test fuse`: the linker's output for several programs, wired by lines `# wire FROM OUTPUT -> TO
 //!   INPUT`; packets enter the first one. `# test fuse optimize`: the same, optimised
 //! - `# test fast_path`: the optimised program with its fast path; `no fast path` where it has none
+//! - `# test separate`: the optimised program with code of their own for outcomes of tests; `no copies` where they are
+//!   not worth it
 //! - `# test classes`: the program's traffic classes. `# test classes frames`: for packets that ports deliver
 
 use std::path::Path;
@@ -34,6 +36,7 @@ fn file(path: &Path) -> golden::Outcome {
         ["fuse"] => becomes_program(&file, &fused(&file)?),
         ["fuse", "optimize"] => becomes_program(&file, &optimize(&fused(&file)?)?),
         ["fast_path"] => file.becomes(&fast_path(&file)?),
+        ["separate"] => file.becomes(&separate(&file)?),
         ["classes", of @ ..] => file.becomes(&classes(&file, is_of_frames(&file, of)?)?),
         _ => Err(file.unknown()),
     }
@@ -80,6 +83,16 @@ fn fast_path(file: &golden::File) -> Becomes<String> {
     let all: Vec<Sample> = samples().into_iter().chain(elsewhere(None)).chain(elsewhere(Some(4))).collect();
     same(&program, &fast, &all);
     Ok(ir::text::print(&fast))
+}
+
+/// The optimised program with copies. Both behave the same for packets.
+fn separate(file: &golden::File) -> Becomes<String> {
+    let program = optimize(&verified(file.source())?)?;
+    let Some(separated) = synth::separate::outcomes(&program, &Known::default()) else {
+        return Ok("no copies\n".into());
+    };
+    same(&program, &separated, &samples());
+    Ok(ir::text::print(&separated))
 }
 
 /// The linker's output for the file's programs.

@@ -50,7 +50,8 @@ impl Touched {
             touched.block(block, &mut want);
             wanted[id.index()] = want;
         }
-        touched.read = wanted[region.head.index()];
+        touched.read =
+            [0, 1, 2, 3].map(|base| region.heads.iter().any(|head| wanted[head.block.index()][base]));
         // The end is counted from the packet's first byte, and so are the offsets that headers are set
         // to.
         if touched.end || touched.moves || touched.bases.contains(&true) {

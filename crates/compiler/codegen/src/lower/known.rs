@@ -39,14 +39,14 @@ impl Known {
     }
 }
 
-/// The facts at the start of each block of a region. At the region's entry there are none.
+/// The facts at the start of each block of a region. At the region's heads there are none.
 pub(super) fn at_blocks(
     program: &Program,
     plan: &RegionPlan,
     region: &LookupRegion,
     bounds: &Bounds,
 ) -> BTreeMap<BlockId, Known> {
-    let mut at = BTreeMap::from([(region.head, Known::default())]);
+    let mut at = region.heads.iter().map(|head| (head.block, Known::default())).collect::<BTreeMap<_, _>>();
     for &id in &region.blocks {
         let block = program.block(id);
         let mut known = at.get(&id).copied().unwrap_or_default();

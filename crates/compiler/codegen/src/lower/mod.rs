@@ -17,7 +17,7 @@ mod table_place;
 mod walk;
 
 use crate::abi::Context;
-use crate::lookup_region::{LookupRegion, RegionPlan};
+use crate::lookup_region::{Head, LookupRegion, RegionPlan};
 use bounds::Bounds;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
@@ -112,8 +112,8 @@ pub(crate) fn region(
     let pointers = [
         (offset_of!(Context, counts), many_lists || to_port),
         (offset_of!(Context, keys), sites),
-        (offset_of!(Context, records), region.record.is_some()),
-        (offset_of!(Context, carry), sites || !region.carried.is_empty()),
+        (offset_of!(Context, records), region.heads.iter().any(|head| head.record.is_some())),
+        (offset_of!(Context, carry), sites || region.carries()),
     ];
     let [counts, keys, records, carry] =
         pointers.map(|(at, often)| often.then(|| load_pointer(f, context, at)));
@@ -217,9 +217,7 @@ pub(crate) fn region(
         walks,
     };
     lowering.load_bases();
-    lowering.load_lanes();
-    let first = lowering.blocks[&region.head];
-    lowering.f.ins().jump(first, &[]);
+    lowering.begin();
     for &block in &region.blocks {
         lowering.block(block);
     }
@@ -267,24 +265,57 @@ impl Lowering<'_, '_> {
         self.pointer(self.context.counts, offset_of!(Context, counts))
     }
 
-    /// Reads the record and the carried values that the region starts with.
-    fn load_lanes(&mut self) {
-        if let Some(record) = self.region.record {
+    /// Reads what the region starts with, and goes to the head behind which the packet goes on.
+    fn begin(&mut self) {
+        let region = self.region;
+        let [first, others @ ..] = &region.heads[..] else { return };
+        if others.is_empty() {
+            return self.begin_at(first, &BTreeSet::new());
+        }
+        // What several heads carry is read before the ways part: blocks behind several of them use it.
+        let mut shared = BTreeMap::new();
+        for value in region.heads.iter().flat_map(|head| &head.carried) {
+            *shared.entry(*value).or_insert(0) += 1;
+        }
+        let shared: BTreeSet<Value> =
+            shared.into_iter().filter(|(_, heads)| *heads > 1).map(|(value, _)| value).collect();
+        shared.iter().for_each(|value| self.load_carried(*value));
+        let (lane, slot) = (self.carry_lane(), self.which_offset());
+        let which = self.f.ins().load(types::I64, flags(), lane, slot);
+        let starts: Vec<clif::Block> = region.heads.iter().map(|_| self.f.create_block()).collect();
+        let mut switch = Switch::new();
+        for (number, start) in (0..).zip(&starts) {
+            switch.set_entry(number, *start);
+        }
+        switch.emit(self.f, which, starts[0]);
+        for (head, start) in region.heads.iter().zip(starts) {
+            self.f.switch_to_block(start);
+            self.begin_at(head, &shared);
+        }
+    }
+
+    /// Reads the record and the carried values that a head starts with, but those that are read, and goes there.
+    fn begin_at(&mut self, head: &Head, read: &BTreeSet<Value>) {
+        if let Some(record) = head.record {
             let at = self.f.ins().ishl_imm_s(self.index, 3);
             let records = self.pointer(self.context.records, offset_of!(Context, records));
             let at = self.f.ins().iadd(records, at);
             let address = self.f.ins().load(types::I64, flags(), at, 0);
             self.values.insert(record, address);
         }
-        for &value in &self.region.carried {
-            let (lane, slot) = (self.carry_lane(), self.carry_offset(value));
-            let loaded = self.f.ins().load(types::I64, flags(), lane, slot);
-            self.values.insert(value, loaded);
-        }
+        head.carried.difference(read).for_each(|value| self.load_carried(*value));
+        let to = self.blocks[&head.block];
+        self.f.ins().jump(to, &[]);
+    }
+
+    fn load_carried(&mut self, value: Value) {
+        let (lane, slot) = (self.carry_lane(), self.carry_offset(value));
+        let loaded = self.f.ins().load(types::I64, flags(), lane, slot);
+        self.values.insert(value, loaded);
     }
 
     fn carry_lane(&mut self) -> clif::Value {
-        let bytes = 8 * self.plan.carry_slots.len().max(1) as i64;
+        let bytes = 8 * self.plan.carry_words().max(1) as i64;
         let at = self.f.ins().imul_imm_s(self.index, bytes);
         let carry = self.pointer(self.context.carry, offset_of!(Context, carry));
         self.f.ins().iadd(carry, at)
@@ -292,6 +323,11 @@ impl Lowering<'_, '_> {
 
     fn carry_offset(&self, value: Value) -> i32 {
         8 * self.plan.carry_slots.get(&value).copied().unwrap_or(0) as i32
+    }
+
+    /// Where the carry lane has the number of the lookup at which the packet waits, among those of one stage.
+    fn which_offset(&self) -> i32 {
+        8 * self.plan.carry_slots.len() as i32
     }
 
     fn value(&self, value: Value) -> clif::Value {
@@ -443,7 +479,7 @@ impl Lowering<'_, '_> {
 
     /// Leaves the region for a lookup: stores key and carried values in their lanes.
     fn lookup_boundary(&mut self, id: BlockId, key: &[Value], args: &[Value]) {
-        let Some(number) = self.plan.sites.iter().position(|site| site.block == id) else { return };
+        let Some((number, member)) = self.plan.site_of(id) else { return };
         let site = &self.plan.sites[number];
         let at = self.f.ins().imul_imm_s(self.index, 8 * self.plan.key_stride as i64);
         let keys = self.pointer(self.context.keys, offset_of!(Context, keys));
@@ -452,11 +488,12 @@ impl Lowering<'_, '_> {
             let value = self.value(*value);
             self.f.ins().store(flags(), value, lane, 8 * word as i32);
         }
-        let (hit, miss) = (&self.plan.regions[site.hit], &self.plan.regions[site.miss]);
-        let needed = hit.carried.union(&miss.carried);
-        let needed: Vec<Value> =
-            needed.filter(|value| !self.region.carried.contains(value)).copied().collect();
-        if !needed.is_empty() {
+        let [hit, miss] = [site.hit, site.miss].map(|region| &self.plan.regions[region]);
+        let parts = hit.heads.len().max(miss.heads.len()) > 1;
+        let needed = hit.head(member).carried.union(&miss.head(member).carried);
+        let is_there = |value: &Value| self.region.heads.iter().any(|head| head.carried.contains(value));
+        let needed: Vec<Value> = needed.filter(|value| !is_there(value)).copied().collect();
+        if parts || !needed.is_empty() {
             let lane = self.carry_lane();
             for value in needed {
                 // The record of a lookup is defined after it and never carried over it.
@@ -464,6 +501,11 @@ impl Lowering<'_, '_> {
                     let slot = self.carry_offset(value);
                     self.f.ins().store(flags(), native, lane, slot);
                 }
+            }
+            if parts {
+                let slot = self.which_offset();
+                let member = self.f.ins().iconst(types::I64, member as i64);
+                self.f.ins().store(flags(), member, lane, slot);
             }
         }
         self.exit(self.plan.lists.site(number));

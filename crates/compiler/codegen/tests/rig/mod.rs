@@ -130,6 +130,17 @@ pub fn run(
     tables: Vec<BoxTable>,
     times: &[u64],
 ) -> Seen {
+    run_in_order(program, engine, frames, tables, times).0
+}
+
+/// [`run`], and the packets of each list, in the order in which they are in it.
+pub fn run_in_order(
+    program: &Program,
+    engine: &Engine,
+    frames: &[Vec<u8>],
+    tables: Vec<BoxTable>,
+    times: &[u64],
+) -> (Seen, Vec<Vec<u16>>) {
     let region = PacketRegion::create(RegionOptions::slots(512)).expect("memory");
     let mut pool = SharedPool::new(region).worker();
     let mut packets = vec![Packet::EMPTY; frames.len()];
@@ -162,5 +173,5 @@ pub fn run(
     let tables = tables.0.iter().map(BoxTable::contents).collect();
     let seen = Seen { exit_of, packets: seen.collect(), cells, tables };
     pool.free_all(&packets);
-    seen
+    (seen, (0..lists).map(|at| exits.list(at).to_vec()).collect())
 }

@@ -54,7 +54,7 @@ mod tests {
                 false => Term::Emit(0),
                 true if to % 3 == 0 => {
                     let rec = Value((read.0 + 1) % VALUES);
-                    Term::Lookup { table: 0, key: vec![read], args: None, rec, hit, miss }
+                    Term::Lookup { table: 0, key: vec![read], args: None, rec, hit, miss, stage: None }
                 }
                 true => Term::Switch(read, vec![(1, hit)], miss),
             };

@@ -8,6 +8,7 @@
 //! - [`live`]: the values that a block needs from the blocks before it
 //! - [`ones_complement`]: sums modulo 0xffff
 //! - [`order`]: the order of blocks, and the blocks that every path to a block passes
+//! - [`stages`]: the lookups at which packets wait for each other
 
 pub mod extent;
 pub mod interval;
@@ -15,3 +16,4 @@ pub mod lasting;
 pub mod live;
 pub mod ones_complement;
 pub mod order;
+pub mod stages;

@@ -9,6 +9,8 @@ pub struct Order {
     pub blocks: Vec<BlockId>,
     /// Edges that lead to each block; an entry has one more.
     pub preds: Vec<u32>,
+    /// The number plus one of the last block that every path to a block leads through; 0 where there is none.
+    above: Vec<u32>,
     /// First and last number of a block's subtree in a walk over the dominator tree.
     span: Vec<(u32, u32)>,
     /// The largest number of stage boundaries (lookups) on a path from an entry to a block.
@@ -93,7 +95,18 @@ impl Order {
                 dominator[to] = Some(dominator[to].map_or(here, |known| tree.common(known, here)));
             }
         }
-        Order { span: spans(&blocks, &dominator), preds: edges_in(program, &blocks), blocks, barriers }
+        Order {
+            above: dominator.iter().map(|dominator| dominator.unwrap_or(0)).collect(),
+            span: spans(&blocks, &dominator),
+            preds: edges_in(program, &blocks),
+            blocks,
+            barriers,
+        }
+    }
+
+    /// The last block that every path to a block leads through.
+    pub fn dominator(&self, of: BlockId) -> Option<BlockId> {
+        self.above[of.index()].checked_sub(1).map(BlockId)
     }
 
     /// Whether every path to `below` leads through `above`.
@@ -186,8 +199,15 @@ mod tests {
         for (at, block) in program.blocks.iter_mut().enumerate() {
             if let (Term::Switch(_, cases, miss), true) = (&block.term, barriers >> (at % 32) & 1 == 1) {
                 let hit = cases.first().map_or(*miss, |case| case.1);
-                block.term =
-                    Term::Lookup { table: 0, key: vec![], args: None, rec: Value(1), hit, miss: *miss };
+                block.term = Term::Lookup {
+                    table: 0,
+                    key: vec![],
+                    args: None,
+                    rec: Value(1),
+                    hit,
+                    miss: *miss,
+                    stage: None,
+                };
             }
         }
         program

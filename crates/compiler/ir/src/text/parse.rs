@@ -270,7 +270,15 @@ fn term(name: &str, result: Option<Value>, w: &mut Words<'_>) -> Parsed<Option<T
                 false => None,
             };
             w.exactly("->")?;
-            Term::Lookup { table, key, args, rec, hit: w.block()?, miss: w.block()? }
+            let (hit, miss) = (w.block()?, w.block()?);
+            let stage = match w.peek() {
+                Some("stage") => {
+                    w.exactly("stage")?;
+                    Some(w.number()?)
+                }
+                _ => None,
+            };
+            Term::Lookup { table, key, args, rec, hit, miss, stage }
         }
         _ => return Ok(None),
     }))

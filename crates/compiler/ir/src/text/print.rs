@@ -90,12 +90,13 @@ fn term(term: &Term) -> String {
         Term::EmitTo(x, els) => format!("emit_to {} {}", v(*x), b(*els)),
         Term::Drop(reason) => format!("drop {reason}"),
         Term::Slow(slow) => format!("slow {slow}"),
-        Term::Lookup { table, key, args, rec, hit, miss } => {
+        Term::Lookup { table, key, args, rec, hit, miss, stage } => {
             let (name, with) = match args {
                 None => ("lookup", String::new()),
                 Some(args) => ("create", format!(" with {}", values(args))),
             };
-            format!("{} = {name} {table} {}{with} -> {} {}", v(*rec), values(key), b(*hit), b(*miss))
+            let stage = stage.map_or(String::new(), |stage| format!(" stage {stage}"));
+            format!("{} = {name} {table} {}{with} -> {} {}{stage}", v(*rec), values(key), b(*hit), b(*miss))
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Puts a walked path in front of the block where it begins.
 
-use super::copy::{InPlaceOf, copy_from, used_from};
 use super::packet_state::HeaderPosition;
 use super::walk::{Definition, Guard, Walk};
+use crate::copy::{InPlaceOf, copy_from, used_from};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 use std::collections::HashMap;
@@ -150,7 +150,7 @@ impl Writer<'_, '_> {
         for (lookup, guards) in lookups.into_iter().zip(of_record) {
             let (key, rec) = (vec![self.named(lookup.key)], self.named(lookup.record));
             let table = lookup.table;
-            self.end(|hit, miss| Term::Lookup { table, key, args: None, rec, hit, miss });
+            self.end(|hit, miss| Term::Lookup { table, key, args: None, rec, hit, miss, stage: None });
             guards.into_iter().for_each(|guard| self.guard(guard));
         }
         match ends {

@@ -4,7 +4,7 @@
 //! program knows: its sum is then computed again, and what was read of it is read again. In the copy that
 //! [`split`] makes, it is known where the MAC header is.
 
-use super::copy::{InPlaceOf, copy_from};
+use crate::copy::{InPlaceOf, copy_from};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 

@@ -21,7 +21,6 @@
 //! alone, not by counts.
 
 mod assemble;
-mod copy;
 mod counts;
 mod frames;
 mod packet_state;

@@ -60,7 +60,7 @@ pub(super) struct Forward<'a> {
 }
 
 /// Whether a block can be rewritten without any facts.
-fn is_bare_exit(block: &Block) -> bool {
+pub(crate) fn is_bare_exit(block: &Block) -> bool {
     block.insts.is_empty() && matches!(block.term, Term::Emit(_) | Term::Drop(_) | Term::Slow(_))
 }
 

@@ -13,6 +13,9 @@ pub struct Known {
     pub cells: BTreeMap<u16, u64>,
     /// Lookups by prefix are done by machine code where they are: values are carried past them at no cost.
     pub is_walked: bool,
+    /// What a failed test for bytes says is used in further tests. It is worth knowing where the outcomes of tests have code
+    /// of their own.
+    pub has_copies: bool,
     /// Exits that few packets take: the fast path leads to others.
     pub seldom: BTreeSet<u16>,
 }

@@ -34,6 +34,7 @@ mod value;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub(crate) use forward::is_bare_exit;
 pub use known::Known;
 pub use report::{Counts, Report};
 
@@ -56,10 +57,19 @@ pub fn optimize(program: &Verified) -> Result<Verified, VerifyError> {
 /// # Errors
 /// When the result breaks the IR's invariants: a bug.
 pub fn optimize_with(program: &Verified, known: &Known) -> Result<(Verified, Report), VerifyError> {
+    optimize_rounds(program, known, MOST_ROUNDS)
+}
+
+/// [`optimize_with`] with at most that many walks over the program.
+pub(crate) fn optimize_rounds(
+    program: &Verified,
+    known: &Known,
+    most_rounds: usize,
+) -> Result<(Verified, Report), VerifyError> {
     let (before, packet_before) = (Counts::of(program), Counts::at_most(program));
     let mut now = program.clone().into_program();
     let mut rounds = 0;
-    while rounds < MOST_ROUNDS {
+    while rounds < most_rounds {
         rounds += 1;
         let mut rewritten = forward::rewrite(&now, known);
         dead::remove(&mut rewritten);

@@ -57,6 +57,9 @@ pub struct OptimizerState {
     pub extent: Extent,
     /// Lower bounds of the bytes from an anchor to the end of the first segment.
     pub ends: Vec<(Anchor, i64)>,
+    /// Upper bounds of the bytes from an anchor to that end, where a test has shown that more are not there. Nothing
+    /// moves the end further.
+    pub less: Vec<(Anchor, i64)>,
     /// Bytes from a position to that end, where the program read them.
     pub avails: Vec<(Position, Vn)>,
     /// The packet's length, if the program read it.
@@ -94,6 +97,7 @@ impl OptimizerState {
             set: [IsSet::Yes, IsSet::Maybe, IsSet::Maybe, IsSet::Maybe],
             extent: Extent::default(),
             ends: vec![(at[Base::Data as usize].anchor, 0)],
+            less: vec![],
             avails: vec![],
             len: None,
             single: false,
@@ -123,6 +127,13 @@ impl OptimizerState {
             let theirs = other.ends.iter().find(|end| end.0 == *anchor);
             theirs.is_some_and(|(_, theirs)| {
                 *bytes = (*bytes).min(*theirs);
+                true
+            })
+        });
+        self.less.retain_mut(|(anchor, bytes)| {
+            let theirs = other.less.iter().find(|less| less.0 == *anchor);
+            theirs.is_some_and(|(_, theirs)| {
+                *bytes = (*bytes).max(*theirs);
                 true
             })
         });
@@ -257,6 +268,20 @@ impl OptimizerState {
     pub fn bytes_from(&self, at: Position) -> i64 {
         let end = self.ends.iter().find(|end| end.0 == at.anchor);
         end.map_or(i64::MIN, |end| end.1 - at.bytes)
+    }
+
+    /// Whether a test has shown that fewer bytes are there.
+    pub fn lacks(&self, at: Position, bytes: i64) -> bool {
+        self.less.iter().any(|less| less.0 == at.anchor && less.1 < at.bytes + bytes)
+    }
+
+    /// Records that fewer bytes are there.
+    pub fn note_lack(&mut self, at: Position, bytes: i64) {
+        let most = at.bytes + bytes - 1;
+        match self.less.iter_mut().find(|less| less.0 == at.anchor) {
+            Some(less) => less.1 = less.1.min(most),
+            None => push_bounded(&mut self.less, (at.anchor, most), MOST_ENDS),
+        }
     }
 
     /// Records that at least that many bytes are there.

@@ -43,14 +43,14 @@ impl Forward<'_> {
             Term::Switch(value, cases, default) => self.switch(self.number(*value), cases, *default),
             Term::EmitTo(value, els) => self.emit_to(self.number(*value), *els),
             Term::Emit(_) | Term::Drop(_) | Term::Slow(_) => term.clone(),
-            Term::Lookup { table, key, args, rec, hit, miss } => {
+            &Term::Lookup { table, ref key, ref args, rec, hit, miss, stage } => {
                 let key: Vec<Vn> = key.iter().map(|word| self.number(*word)).collect();
-                let Some(args) = args else { return self.lookup(*table, key, *rec, *hit, *miss) };
+                let Some(args) = args else { return self.lookup(table, key, rec, (hit, miss), stage) };
                 let words = key.iter().map(|word| self.value(*word)).collect();
                 let args = args.iter().map(|arg| self.value(self.number(*arg))).collect();
-                self.state.looked.retain(|looked| looked.0 != *table);
-                let rec = self.lookup_boundary(*rec, *hit, *miss, (*table, key), true);
-                Term::Lookup { table: *table, key: words, args: Some(args), rec, hit: *hit, miss: *miss }
+                self.state.looked.retain(|looked| looked.0 != table);
+                let rec = self.lookup_boundary(rec, hit, miss, (table, key), true);
+                Term::Lookup { table, key: words, args: Some(args), rec, hit, miss, stage }
             }
         }
     }
@@ -82,9 +82,18 @@ impl Forward<'_> {
         value
     }
 
-    fn lookup(&mut self, table: u16, key: Vec<Vn>, rec: Value, hit: BlockId, miss: BlockId) -> Term {
+    /// A lookup whose outcome is known is not done again, but where others share its stage: packets that did not
+    /// wait there would overtake theirs.
+    fn lookup(
+        &mut self,
+        table: u16,
+        key: Vec<Vn>,
+        rec: Value,
+        (hit, miss): (BlockId, BlockId),
+        stage: Option<u16>,
+    ) -> Term {
         let known = self.state.looked.iter().find(|looked| looked.0 == table && looked.1 == key);
-        match known.map(|looked| looked.2) {
+        match known.filter(|_| stage.is_none()).map(|looked| looked.2) {
             Some(None) => return self.jump(miss),
             Some(Some(record)) if self.holder(record, true).is_some() => {
                 self.numbers[rec.0 as usize] = record;
@@ -94,7 +103,7 @@ impl Forward<'_> {
         }
         let words = key.iter().map(|word| self.value(*word)).collect();
         let rec = self.lookup_boundary(rec, hit, miss, (table, key), false);
-        Term::Lookup { table, key: words, args: None, rec, hit, miss }
+        Term::Lookup { table, key: words, args: None, rec, hit, miss, stage }
     }
 
     fn need(&mut self, base: Base, bytes: u16, then: BlockId, els: BlockId) -> Term {
@@ -109,10 +118,15 @@ impl Forward<'_> {
         if there && known || then == els {
             return self.jump(then);
         }
-        if self.state.set[base as usize] == IsSet::No {
+        let is_set = self.state.set[base as usize];
+        if is_set == IsSet::No || is_set == IsSet::Yes && self.state.lacks(at, bytes.into()) {
             return self.jump(els);
         }
-        self.send(els, self.state.clone(), &[]);
+        let mut short = self.state.clone();
+        if is_set == IsSet::Yes && self.known.has_copies {
+            short.note_lack(at, bytes.into());
+        }
+        self.send(els, short, &[]);
         let mut state = self.state.clone();
         state.extent.need(base, bytes);
         state.set[base as usize] = IsSet::Yes;

@@ -422,7 +422,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             }
             Term::Drop(reason) => Step::Exit(Exit::Drop(*reason)),
             Term::Slow(slow) => Step::Exit(Exit::Slow(*slow)),
-            Term::Lookup { table, key, args, rec, hit, miss } => {
+            Term::Lookup { table, key, args, rec, hit, miss, .. } => {
                 // An existing record is found by a creation as by a lookup.
                 let miss = args.is_none().then_some(*miss);
                 self.look_up(program, *table, key, (*rec, *hit), miss)?

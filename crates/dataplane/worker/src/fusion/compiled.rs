@@ -5,12 +5,13 @@
 //! changes, a separate thread compiles the program again; until then the elements run one by one.
 
 use super::fast_work::FastWork;
+use super::limits;
 use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
 use ir::Verified;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use synth::link::Linked;
-use synth::optimize::{Known, Report, optimize_with};
+use synth::optimize::{Counts, Known, Report, optimize_with};
 
 /// A program, and the cell values for which it is compiled.
 #[derive(Clone)]
@@ -37,12 +38,24 @@ impl CompiledRegion {
     /// machine code.
     pub fn of(linked: &Linked, cells: &[u64]) -> CompiledRegion {
         let config = config_cells(linked, cells);
-        let known = Known { cells: config.clone(), seldom: linked.seldom.clone(), ..Known::default() };
+        let known = Known { cells: config, seldom: linked.seldom.clone(), ..Known::default() };
         let (program, report) = optimize_with(&linked.program, &known).unwrap_or_else(|error| {
             tracing::error!("a bug: the optimised program is wrong ({error}); the fused region runs without");
             (linked.program.clone(), Report::default())
         });
-        let fast = synth::fast_path::add(&program, &known).map(Arc::new);
+        let separated = synth::separate::outcomes(&program, &known).map(|separated| {
+            let (after, packet_after) = (Counts::of(&separated), Counts::at_most(&separated));
+            CompiledRegion::finish(linked, &known, separated, Report { after, packet_after, ..report })
+        });
+        // Copies are no reason to run a region element by element.
+        separated
+            .filter(|made| made.functions_size() <= limits::MOST_COMPILED)
+            .unwrap_or_else(|| CompiledRegion::finish(linked, &known, program, report))
+    }
+
+    /// What runs an optimised program, with a fast path where it has one.
+    fn finish(linked: &Linked, known: &Known, program: Verified, report: Report) -> CompiledRegion {
+        let fast = synth::fast_path::add(&program, known).map(Arc::new);
         let fast_work = fast.as_ref().map(|fast| FastWork::of(&program, fast, &linked.seldom));
         let program = Arc::new(program);
         CompiledRegion {
@@ -51,7 +64,7 @@ impl CompiledRegion {
             fast,
             fast_work: fast_work.unwrap_or_default(),
             report,
-            config: Some(config),
+            config: Some(known.cells.clone()),
         }
     }
 

@@ -1,15 +1,17 @@
 //! Copies of what lies behind a block, for packets of which more is known.
 
-use ir::{BlockId, Program, Term, Value};
+use ir::{Block, BlockId, Program, Term, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What stands in the place of values, by their names.
-pub(super) type InPlaceOf = FxHashMap<Value, Value>;
+pub(crate) type InPlaceOf = FxHashMap<Value, Value>;
 
 /// Appends a copy of a block and of all that follows it; `known` stands in the place of values that are defined
-/// before, and of the block's arguments. Returns the copy of the block.
-pub(super) fn copy_from(program: &mut Program, start: BlockId, known: InPlaceOf) -> BlockId {
+/// before, and of the block's arguments. Returns the copy of the block. A lookup that is a stage boundary shares it
+/// with its copy, so that packets of both keep their order.
+pub(crate) fn copy_from(program: &mut Program, start: BlockId, known: InPlaceOf) -> BlockId {
     let reached = program.order_from(&[start]);
+    share_stages(program, &reached);
     let (mut names, mut next) = (known, program.value_count() as u32);
     let mut name = |value: &Value| {
         names.entry(*value).or_insert_with(|| {
@@ -49,8 +51,26 @@ pub(super) fn copy_from(program: &mut Program, start: BlockId, known: InPlaceOf)
     place[start.index()]
 }
 
+/// Gives each lookup of some blocks a stage that a copy of it can share.
+fn share_stages(program: &mut Program, blocks: &[BlockId]) {
+    let of = |block: &Block| match &block.term {
+        Term::Lookup { stage, .. } => *stage,
+        _ => None,
+    };
+    let mut next = program.blocks.iter().filter_map(of).max().map_or(0, |last| last.saturating_add(1));
+    for id in blocks {
+        if !program.is_barrier(&program.block(*id).term, true) {
+            continue;
+        }
+        if let Term::Lookup { stage: stage @ None, .. } = &mut program.blocks[id.index()].term {
+            *stage = Some(next);
+            next = next.saturating_add(1);
+        }
+    }
+}
+
 /// The values that a block and what follows it use.
-pub(super) fn used_from(program: &Program, start: BlockId) -> FxHashSet<Value> {
+pub(crate) fn used_from(program: &Program, start: BlockId) -> FxHashSet<Value> {
     let mut used = FxHashSet::default();
     for id in program.order_from(&[start]) {
         let block = program.block(id);

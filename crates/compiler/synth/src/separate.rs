@@ -1,0 +1,274 @@
+//! Code of their own for ways that part: copies of what is behind the place where they meet again.
+//!
+//! Behind a test the ways of packets part, and they meet again before the next element: the rewriter of a chain updates
+//! the checksum of TCP or that of UDP, and the next one asks again which it is. Where ways meet, only what holds on each of
+//! them is known: fields are read and written again. [`outcomes`] gives each way a copy of what is behind, where a packet
+//! then reads and writes less.
+//!
+//! A lookup and its copies are one stage boundary ([`ir::Term::Lookup`]), so packets keep the order that they have without
+//! copies. Forks are tried one after the other, from the start of the program on, and the optimiser shows what the copies
+//! behind each save: of the most that a packet meets, else of what packets meet on average. Only forks are tried whose
+//! ways meet before a field that the packet that meets most reads or writes again.
+
+use crate::copy::{InPlaceOf, copy_from};
+use crate::optimize::{Known, is_bare_exit, optimize_rounds, optimize_with};
+use ir::analysis::order::Order;
+use ir::{Block, BlockId, Inst, Program, Term, Verified};
+use packet::field::Field;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+
+/// A program with copies has at most this many times the instructions, and [`MORE`] on top.
+const GROWTH: usize = 3;
+const MORE: usize = 400;
+/// The most instructions of programs with copies that are tried: about half a second.
+const MOST_TRIED: usize = 150_000;
+/// The most instructions that the copies behind one fork add for each read and write that they save of the most that
+/// packets meet.
+const MOST_FOR_ONE: usize = 400;
+/// The share of the reads and writes that packets meet on average that they have to save otherwise, for the share of
+/// instructions that they add: with them, copies behind other forks may save more.
+const LEAST_GAIN: f64 = 0.075;
+/// The share that all copies together have to save of the most that packets meet. What they cost is the time of a
+/// compilation and of a proof.
+const ENOUGH: f64 = 1.0 / 3.0;
+/// The same if the program with copies has at most [`SMALL`] instructions.
+const ENOUGH_OF_SMALL: f64 = 0.05;
+const SMALL: usize = 1_000;
+
+/// The program with copies; `None` where they are not worth it. `known` is what it was optimised with.
+pub fn outcomes(program: &Verified, known: &Known) -> Option<Verified> {
+    let known = &Known { has_copies: true, ..known.clone() };
+    let before = Copied::of(program.clone(), known);
+    let mut search = Search { known, most: GROWTH * before.size + MORE, left: MOST_TRIED };
+    let mut best: Option<Copied> = None;
+    // Blocks behind a fork change with its copies, those before do not.
+    let (mut from, mut has_changed) = (0, false);
+    while search.left > 0 {
+        let now = best.as_ref().unwrap_or(&before);
+        if search.left < MOST_TRIED / 2 && now.saved(&before) < ENOUGH / 2.0 {
+            return None;
+        }
+        match next_fork(&now.program, &known.seldom, from) {
+            Some((place, at)) => match search.better(now, at) {
+                Some(next) => (best, from, has_changed) = (Some(next), place, true),
+                None => from = place + 1,
+            },
+            // Once more from the start, if something has changed.
+            None if has_changed => (from, has_changed) = (0, false),
+            None => break,
+        }
+    }
+    let best = best?;
+    let enough = if best.size <= SMALL { ENOUGH_OF_SMALL } else { ENOUGH };
+    if best.saved(&before) < enough {
+        return None;
+    }
+    optimize_with(&best.program, known).ok().map(|(program, _)| program)
+}
+
+/// What limits the search for copies.
+struct Search<'k> {
+    known: &'k Known,
+    /// The most instructions of a program with copies.
+    most: usize,
+    /// The instructions that may still be tried.
+    left: usize,
+}
+
+impl Search<'_> {
+    /// A program with copies for the ways behind one more fork, if it is better than without.
+    fn better(&mut self, than: &Copied, at: Fork) -> Option<Copied> {
+        let mut copied = Program::clone(&than.program);
+        separate(&mut copied, at);
+        let order = copied.topological_order();
+        let size = copied.instructions(order.iter().copied());
+        // The optimiser leaves most of it; to make it is work, too.
+        let is_large = size > self.most + self.most / 4;
+        self.left = self.left.saturating_sub(if is_large { size / 8 } else { size });
+        if is_large {
+            return None;
+        }
+        copied.keep(&order);
+        // The first walk shows whether anything is saved, the second one how much.
+        let first = self.optimized(&Verified::new(copied).ok()?)?;
+        if first.most >= than.most && first.mean >= than.mean {
+            return None;
+        }
+        let next = self.optimized(&first.program)?;
+        (next.size <= self.most && next.is_better_than(than)).then_some(next)
+    }
+
+    fn optimized(&self, program: &Verified) -> Option<Copied> {
+        let (program, _) = optimize_rounds(program, self.known, 1).ok()?;
+        Some(Copied::of(program, self.known))
+    }
+}
+
+/// Where the ways of packets part.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Fork {
+    /// They enter by different inputs.
+    Entries,
+    /// The test at the end of a block.
+    Test(BlockId),
+}
+
+/// The next fork, from that place in the order on, whose ways meet again on the way of a packet that meets most reads and
+/// writes, where it reads or writes something again behind that; and its place.
+fn next_fork(program: &Program, seldom: &BTreeSet<u16>, from: usize) -> Option<(usize, Fork)> {
+    let order = Order::of(program);
+    let is_join = |id: BlockId| order.preds[id.index()] > 1 && !is_bare_exit(program.block(id));
+    let mut forks: FxHashSet<Option<BlockId>> = FxHashSet::default();
+    for (_, path) in longest(program, &order.blocks, seldom) {
+        let joins =
+            path.iter().zip(again_behind(program, &path)).filter(|(id, again)| *again && is_join(**id));
+        forks.extend(joins.map(|(id, _)| order.dominator(*id)));
+    }
+    let all = [None].into_iter().chain(order.blocks.iter().copied().map(Some)).enumerate().skip(from);
+    let (place, fork) = all.into_iter().find(|(_, fork)| forks.contains(fork))?;
+    Some((place, fork.map_or(Fork::Entries, Fork::Test)))
+}
+
+/// For each block of a path, whether the path reads something there or behind it that it has read or written before, or
+/// writes what it has written before.
+fn again_behind(program: &Program, path: &[BlockId]) -> Vec<bool> {
+    // The first and the last block with an access to a field, the second of which might be saved.
+    let mut known: FxHashMap<(Field, bool), usize> = FxHashMap::default();
+    let mut is_again = vec![false; path.len()];
+    for (at, id) in path.iter().enumerate() {
+        for (_, inst) in &program.block(*id).insts {
+            let (field, writes) = match *inst {
+                Inst::Load(field) => (field, false),
+                Inst::Store(field, _) => (field, true),
+                _ => continue,
+            };
+            if let Some(before) = known.insert((field, writes), at) {
+                is_again[before + 1..=at].fill(true);
+            }
+            if writes {
+                known.insert((field, false), at);
+            }
+        }
+    }
+    is_again
+}
+
+/// For each entry the most reads and writes on a path to a port that is not one of `seldom`, and the path.
+fn longest(program: &Program, order: &[BlockId], seldom: &BTreeSet<u16>) -> Vec<(usize, Vec<BlockId>)> {
+    let mut behind: Vec<Option<(usize, Option<BlockId>)>> = vec![None; program.blocks.len()];
+    for id in order.iter().rev() {
+        let block = program.block(*id);
+        let best = match &block.term {
+            Term::Emit(port) => (!seldom.contains(port)).then_some((0, None)),
+            term => {
+                let next =
+                    term.successors().into_iter().filter_map(|to| Some((behind[to.index()]?.0, Some(to))));
+                let out = matches!(term, Term::EmitTo(..)).then_some((0, None));
+                next.chain(out).max_by_key(|next| next.0)
+            }
+        };
+        behind[id.index()] = best.map(|(most, next)| (most + touches(block), next));
+    }
+    let next = |id: &BlockId| behind[id.index()].and_then(|behind| behind.1);
+    let path = |entry: &BlockId| {
+        Some((behind[entry.index()]?.0, std::iter::successors(Some(*entry), next).collect()))
+    };
+    program.entries.iter().filter_map(path).collect()
+}
+
+/// Reads and writes of a block.
+fn touches(block: &Block) -> usize {
+    block.insts.iter().filter(|(_, inst)| matches!(inst, Inst::Load(_) | Inst::Store(..))).count()
+}
+
+/// A program with copies.
+struct Copied {
+    program: Verified,
+    size: usize,
+    /// The most reads and writes that packets meet: the sum over the entries.
+    most: usize,
+    /// Those that packets meet on average, likewise.
+    mean: f64,
+}
+
+impl Copied {
+    fn of(program: Verified, known: &Known) -> Copied {
+        let order = program.topological_order();
+        Copied {
+            size: program.instructions(order.iter().copied()),
+            most: longest(&program, &order, &known.seldom).into_iter().map(|(most, _)| most).sum(),
+            mean: mean(&program, &order, &known.seldom),
+            program,
+        }
+    }
+
+    /// The share that it saves of the most reads and writes that packets meet.
+    fn saved(&self, of: &Copied) -> f64 {
+        1.0 - self.most as f64 / of.most as f64
+    }
+
+    /// The share of instructions that it has more than another one.
+    fn growth(&self, than: &Copied) -> f64 {
+        self.size as f64 / than.size as f64 - 1.0
+    }
+
+    fn is_better_than(&self, other: &Copied) -> bool {
+        let added = self.size.saturating_sub(other.size);
+        if self.most < other.most && added <= MOST_FOR_ONE * (other.most - self.most) {
+            return true;
+        }
+        let gain = 1.0 - self.mean / other.mean;
+        self.most <= other.most && gain > (LEAST_GAIN * self.growth(other)).max(0.001)
+    }
+}
+
+/// The reads and writes that a packet meets on its way to a port that is not one of `seldom`, if each of a test's
+/// outcomes that lead there is as frequent as the others.
+fn mean(program: &Program, order: &[BlockId], seldom: &BTreeSet<u16>) -> f64 {
+    let mut is_usual = vec![false; program.blocks.len()];
+    for id in order.iter().rev() {
+        is_usual[id.index()] = match &program.block(*id).term {
+            Term::Emit(port) => !seldom.contains(port),
+            Term::EmitTo(..) => true,
+            term => term.successors().iter().any(|to| is_usual[to.index()]),
+        };
+    }
+    let mut shares = vec![0.0; program.blocks.len()];
+    for entry in &program.entries {
+        shares[entry.index()] += 1.0;
+    }
+    let mut sum = 0.0;
+    for id in order {
+        let (block, share) = (program.block(*id), shares[id.index()]);
+        sum += share * touches(block) as f64;
+        let mut next = block.term.successors();
+        next.sort_unstable();
+        next.dedup();
+        next.retain(|to| is_usual[to.index()]);
+        for to in &next {
+            shares[to.index()] += share / next.len() as f64;
+        }
+    }
+    sum
+}
+
+/// Gives each way behind a fork code of its own.
+fn separate(program: &mut Program, at: Fork) {
+    let mut starts = match at {
+        Fork::Entries => program.entries.clone(),
+        Fork::Test(block) => program.block(block).term.successors(),
+    };
+    starts.sort_unstable();
+    starts.dedup();
+    let copies: Vec<(BlockId, BlockId)> = starts
+        .into_iter()
+        .skip(1)
+        .map(|start| (start, copy_from(program, start, InPlaceOf::default())))
+        .collect();
+    let to = |id: BlockId| copies.iter().find(|(of, _)| *of == id).map_or(id, |(_, copy)| *copy);
+    match at {
+        Fork::Entries => program.entries.iter_mut().for_each(|entry| *entry = to(*entry)),
+        Fork::Test(block) => program.blocks[block.index()].term.map_successors(to),
+    }
+}
