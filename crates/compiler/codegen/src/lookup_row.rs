@@ -216,8 +216,9 @@ fn apply(program: &mut Program, found: &Found, table: u16) {
         insts.append(&mut program.blocks[id.index()].insts);
     }
     program.blocks[found.then.index()].insts.splice(0..0, insts);
-    if let Term::Lookup { table: to, rec, hit, .. } = &mut program.blocks[found.head.index()].term {
-        (*to, *rec, *hit) = (table, union, found.then);
+    if let Term::Lookup { table: to, rec, hit, stage, .. } = &mut program.blocks[found.head.index()].term {
+        // No stage: it is done where it is.
+        (*to, *rec, *hit, *stage) = (table, union, found.then, None);
     }
     // The inner blocks' ends define records, which now are parts of the union's.
     for id in &found.inner {

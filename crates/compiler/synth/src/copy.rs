@@ -8,10 +8,10 @@ pub(crate) type InPlaceOf = FxHashMap<Value, Value>;
 
 /// Appends a copy of a block and of all that follows it; `known` stands in the place of values that are defined
 /// before, and of the block's arguments. Returns the copy of the block. A lookup that is a stage boundary shares it
-/// with its copy, so that packets of both keep their order.
-pub(crate) fn copy_from(program: &mut Program, start: BlockId, known: InPlaceOf) -> BlockId {
+/// with its copy, so that packets of both keep their order; with `walked`, those by prefix are none.
+pub(crate) fn copy_from(program: &mut Program, start: BlockId, known: InPlaceOf, walked: bool) -> BlockId {
     let reached = program.order_from(&[start]);
-    share_stages(program, &reached);
+    share_stages(program, &reached, walked);
     let (mut names, mut next) = (known, program.value_count() as u32);
     let mut name = |value: &Value| {
         names.entry(*value).or_insert_with(|| {
@@ -51,15 +51,16 @@ pub(crate) fn copy_from(program: &mut Program, start: BlockId, known: InPlaceOf)
     place[start.index()]
 }
 
-/// Gives each lookup of some blocks a stage that a copy of it can share.
-fn share_stages(program: &mut Program, blocks: &[BlockId]) {
+/// Gives each lookup of some blocks a stage that a copy of it can share. With more than there are numbers, the program
+/// does not verify, and stays as it was.
+fn share_stages(program: &mut Program, blocks: &[BlockId], walked: bool) {
     let of = |block: &Block| match &block.term {
         Term::Lookup { stage, .. } => *stage,
         _ => None,
     };
     let mut next = program.blocks.iter().filter_map(of).max().map_or(0, |last| last.saturating_add(1));
     for id in blocks {
-        if !program.is_barrier(&program.block(*id).term, true) {
+        if !program.is_barrier(&program.block(*id).term, walked) {
             continue;
         }
         if let Term::Lookup { stage: stage @ None, .. } = &mut program.blocks[id.index()].term {

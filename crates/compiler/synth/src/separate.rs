@@ -23,6 +23,8 @@ const GROWTH: usize = 3;
 const MORE: usize = 400;
 /// The most instructions of programs with copies that are tried: about half a second.
 const MOST_TRIED: usize = 150_000;
+/// Of a larger program, too few copies could be tried.
+const MOST_INSTS: usize = 15_000;
 /// The most instructions that the copies behind one fork add for each read and write that they save of the most that
 /// packets meet.
 const MOST_FOR_ONE: usize = 400;
@@ -40,6 +42,9 @@ const SMALL: usize = 1_000;
 pub fn outcomes(program: &Verified, known: &Known) -> Option<Verified> {
     let known = &Known { has_copies: true, ..known.clone() };
     let before = Copied::of(program.clone(), known);
+    if before.size > MOST_INSTS {
+        return None;
+    }
     let mut search = Search { known, most: GROWTH * before.size + MORE, left: MOST_TRIED };
     let mut best: Option<Copied> = None;
     // Blocks behind a fork change with its copies, those before do not.
@@ -79,14 +84,21 @@ struct Search<'k> {
 impl Search<'_> {
     /// A program with copies for the ways behind one more fork, if it is better than without.
     fn better(&mut self, than: &Copied, at: Fork) -> Option<Copied> {
+        let starts = starts(&than.program, at);
+        let copied = starts.iter().skip(1).map(|start| than.program.order_from(&[*start]));
+        let copied: usize = copied.map(|blocks| than.program.instructions(blocks)).sum();
+        // The optimiser leaves most of it. What only one way leads to is copied, too, and removed at once.
+        let too_large = self.most + self.most / 4;
+        if copied > 2 * too_large {
+            self.left = self.left.saturating_sub(than.size);
+            return None;
+        }
         let mut copied = Program::clone(&than.program);
-        separate(&mut copied, at);
+        separate(&mut copied, at, &starts);
         let order = copied.topological_order();
         let size = copied.instructions(order.iter().copied());
-        // The optimiser leaves most of it; to make it is work, too.
-        let is_large = size > self.most + self.most / 4;
-        self.left = self.left.saturating_sub(if is_large { size / 8 } else { size });
-        if is_large {
+        self.left = self.left.saturating_sub(if size > too_large { size / 8 } else { size });
+        if size > too_large {
             return None;
         }
         copied.keep(&order);
@@ -253,18 +265,23 @@ fn mean(program: &Program, order: &[BlockId], seldom: &BTreeSet<u16>) -> f64 {
     sum
 }
 
-/// Gives each way behind a fork code of its own.
-fn separate(program: &mut Program, at: Fork) {
+/// Where the ways behind a fork begin.
+fn starts(program: &Program, at: Fork) -> Vec<BlockId> {
     let mut starts = match at {
         Fork::Entries => program.entries.clone(),
         Fork::Test(block) => program.block(block).term.successors(),
     };
     starts.sort_unstable();
     starts.dedup();
+    starts
+}
+
+/// Gives each way behind a fork but the first code of its own.
+fn separate(program: &mut Program, at: Fork, starts: &[BlockId]) {
     let copies: Vec<(BlockId, BlockId)> = starts
-        .into_iter()
+        .iter()
         .skip(1)
-        .map(|start| (start, copy_from(program, start, InPlaceOf::default())))
+        .map(|start| (*start, copy_from(program, *start, InPlaceOf::default(), false)))
         .collect();
     let to = |id: BlockId| copies.iter().find(|(of, _)| *of == id).map_or(id, |(_, copy)| *copy);
     match at {

@@ -19,7 +19,7 @@ use super::writes::{read, write};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Puts a class into that form. Its filter has the same packets, and for these its end is the same.
 pub fn settle(pool: &mut Pool, class: &mut Class) {
@@ -72,6 +72,10 @@ struct Settler<'a> {
     pinned: FxHashMap<Id, u64>,
     /// What the filter says of sums of several terms.
     sums: FxHashMap<Id, IntervalSet>,
+    /// Bits as they were, and where they are.
+    places: FxHashMap<Id, Id>,
+    /// Numbers of which it is known whether they are the smaller ones, so that bits are where they are.
+    lengths: BTreeSet<Id>,
     /// Whether choices are put into a form, too. It depends on all that the filter says, so that only expressions that
     /// are put into the form of one filter have it in common.
     has_choices: bool,
@@ -89,8 +93,14 @@ impl Settler<'_> {
         filter.0.extend(lengths(pool, filter));
         // What they say of the packet's length may say where the bits are that they are about.
         if filter.0.iter().any(|factor| is_behind_min(pool, factor)) {
-            let moved = Settler::as_is(pool, filter)?.moved_factors(&filter.0);
-            filter.0 = moved.unwrap_or_else(|| std::mem::take(&mut filter.0));
+            let mut settler = Settler::as_is(pool, filter)?;
+            if let Some(mut moved) = settler.moved_factors(&filter.0) {
+                // What says where they are stays, if only together with where they were.
+                let said =
+                    settler.lengths.iter().map(|id| Factor::Is(*id, settler.facts.known(settler.pool, *id)));
+                moved.extend(said);
+                filter.0 = moved;
+            }
         }
         Settler::as_is(pool, filter)
     }
@@ -127,6 +137,8 @@ impl Settler<'_> {
             facts,
             pinned,
             sums: FxHashMap::default(),
+            places: FxHashMap::default(),
+            lengths: BTreeSet::new(),
             has_choices: false,
             known: FxHashMap::default(),
             conditions: FxHashMap::default(),
@@ -270,8 +282,13 @@ impl Settler<'_> {
     fn moved(&mut self, id: Id) -> Id {
         match *self.pool.node(id) {
             Node::Atom(Atom::Bits(bits)) => {
+                if let Some(known) = self.places.get(&id) {
+                    return *known;
+                }
                 let bits = self.moved_bits(bits);
-                self.pool.atom(Atom::Bits(bits))
+                let moved = self.pool.atom(Atom::Bits(bits));
+                self.places.insert(id, moved);
+                moved
             }
             _ => id,
         }
@@ -282,8 +299,16 @@ impl Settler<'_> {
         let Some((constant, terms)) = behind_min(self.pool, bits) else { return bits };
         let mut place = self.pool.number(constant);
         for (term, by) in terms {
-            let is_min = matches!(self.pool.node(term), Node::Bin(BinOp::Min, ..));
-            let term = if is_min { self.id(term) } else { self.moved(term) };
+            let term = match *self.pool.node(term) {
+                Node::Bin(BinOp::Min, a, b) => {
+                    let smaller = self.id(term);
+                    if smaller != term {
+                        self.lengths.extend([a, b].into_iter().filter(|id| self.arrived.has(self.pool, *id)));
+                    }
+                    smaller
+                }
+                _ => self.moved(term),
+            };
             place = self.make().add(place, term, by);
         }
         let (root, by) = self.make().root(place);
@@ -528,14 +553,27 @@ type Sum = (u64, Box<[(Id, u64)]>);
 
 /// The sum that says where bits are, if a smaller one of two numbers is a term of it, or bits behind such a one.
 fn behind_min(pool: &Pool, bits: Bits) -> Option<Sum> {
+    is_behind_min_at(pool, bits, DEPTH_OF_HEADERS).then(|| sum_of(pool, bits)).flatten()
+}
+
+/// The sum that says where bits are.
+fn sum_of(pool: &Pool, bits: Bits) -> Option<Sum> {
     let Root::At(root) = bits.root else { return None };
     let Node::Sum(constant, terms) = pool.node(root) else { return None };
-    let is_behind = |(term, _): &(Id, u64)| match pool.node(*term) {
+    Some((*constant, terms.clone()))
+}
+
+/// Headers behind headers that are looked at.
+const DEPTH_OF_HEADERS: usize = 4;
+
+fn is_behind_min_at(pool: &Pool, bits: Bits, depth: usize) -> bool {
+    let (Some(depth), Root::At(root)) = (depth.checked_sub(1), bits.root) else { return false };
+    let Node::Sum(_, terms) = pool.node(root) else { return false };
+    terms.iter().any(|(term, _)| match pool.node(*term) {
         Node::Bin(BinOp::Min, ..) => true,
-        Node::Atom(Atom::Bits(bits)) => behind_min(pool, *bits).is_some(),
+        Node::Atom(Atom::Bits(bits)) => is_behind_min_at(pool, *bits, depth),
         _ => false,
-    };
-    terms.iter().any(is_behind).then(|| (*constant, terms.clone()))
+    })
 }
 
 /// Where a number must be larger than what is left of it without `n`, or without all of it: the conditions on it.
@@ -566,7 +604,7 @@ fn lengths(pool: &Pool, filter: &Filter) -> Vec<Factor> {
 fn is_behind_min(pool: &Pool, factor: &Factor) -> bool {
     match factor {
         Factor::Is(id, _) => {
-            matches!(pool.node(*id), Node::Atom(Atom::Bits(bits)) if behind_min(pool, *bits).is_some())
+            matches!(pool.node(*id), Node::Atom(Atom::Bits(bits)) if is_behind_min_at(pool, *bits, DEPTH_OF_HEADERS))
         }
         Factor::Any(lists) => lists.iter().flatten().any(|factor| is_behind_min(pool, factor)),
     }

@@ -168,7 +168,7 @@ impl Writer<'_, '_> {
                 self.effects()?;
                 let known: InPlaceOf =
                     known.into_iter().map(|(value, copy)| (value, self.named(copy))).collect();
-                let then = copy_from(self.program, next, known);
+                let then = copy_from(self.program, next, known, true);
                 self.program.blocks[self.here.index()].term = Term::Jump(then, vec![]);
             }
         }

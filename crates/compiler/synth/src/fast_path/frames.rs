@@ -14,7 +14,7 @@ use packet::field::Base;
 pub(super) fn split(program: &mut Program, entry: usize, left: &mut usize) -> Option<()> {
     let start = program.entries[entry];
     *left = left.checked_sub(program.instructions(program.order_from(&[start])))?;
-    let copied = copy_from(program, start, InPlaceOf::default());
+    let copied = copy_from(program, start, InPlaceOf::default(), true);
     let next = program.value_count() as u32;
     let value = |at: u32| Value(next + at);
     // The position is set once more to what it is, so that the verifier knows it, too.

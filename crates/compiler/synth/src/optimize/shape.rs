@@ -2,6 +2,7 @@
 
 use ir::analysis::order::edges_in;
 use ir::{Block, BlockId, Program, Term, Value};
+use std::collections::BTreeMap;
 
 /// Simplifies a program: unreachable blocks are removed, chains become one block, and values are
 /// renumbered.
@@ -9,6 +10,24 @@ pub fn tidy(program: &mut Program) {
     thread(program);
     merge(program);
     compact(program);
+    leave_stages(program);
+}
+
+/// A lookup without others of its stage has none.
+fn leave_stages(program: &mut Program) {
+    let mut count: BTreeMap<u16, usize> = BTreeMap::new();
+    for block in &program.blocks {
+        if let Term::Lookup { stage: Some(stage), .. } = block.term {
+            *count.entry(stage).or_default() += 1;
+        }
+    }
+    for block in &mut program.blocks {
+        if let Term::Lookup { stage, .. } = &mut block.term
+            && stage.is_some_and(|stage| count.get(&stage) == Some(&1))
+        {
+            *stage = None;
+        }
+    }
 }
 
 /// Redirects edges past blocks that only jump.

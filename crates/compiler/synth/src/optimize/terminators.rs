@@ -4,6 +4,7 @@ use super::forward::Forward;
 use super::optimizer_state::IsSet;
 use super::value::{Expr, Vn};
 use ir::analysis::interval::Interval;
+use ir::program::Matching;
 use ir::{BinOp, BlockId, Term, Value};
 use packet::field::Base;
 use std::collections::HashSet;
@@ -93,7 +94,9 @@ impl Forward<'_> {
         stage: Option<u16>,
     ) -> Term {
         let known = self.state.looked.iter().find(|looked| looked.0 == table && looked.1 == key);
-        match known.filter(|_| stage.is_none()).map(|looked| looked.2) {
+        let is_prefixes = self.program.tables[usize::from(table)].matching == Matching::Prefixes4;
+        let waits_with_others = stage.is_some() && !(self.known.is_walked && is_prefixes);
+        match known.filter(|_| !waits_with_others).map(|looked| looked.2) {
             Some(None) => return self.jump(miss),
             Some(Some(record)) if self.holder(record, true).is_some() => {
                 self.numbers[rec.0 as usize] = record;
