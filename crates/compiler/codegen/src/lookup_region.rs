@@ -168,12 +168,13 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
         })
     };
     let entries = program.entries.iter().map(|entry| index_of(vec![(*entry, None)])).collect();
-    let mut sites = vec![];
+    let (mut sites, mut site_at) = (vec![], BTreeMap::new());
     // A verified program has an order of its stages.
     for blocks in stages(program, &order).unwrap_or_default() {
         let term = &program.block(blocks[0]).term;
         let Term::Lookup { table, key, args, .. } = term else { continue };
         if program.is_barrier(term, walked) {
+            site_at.extend(blocks.iter().zip(0..).map(|(block, member)| (*block, (sites.len(), member))));
             let (hits, misses) =
                 blocks.iter().filter_map(|block| outcomes(&program.block(*block).term)).unzip();
             sites.push(Site {
@@ -187,11 +188,6 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
             });
         }
     }
-    let members = sites
-        .iter()
-        .enumerate()
-        .flat_map(|(at, site)| site.blocks.iter().zip(0..).map(move |block| (at, block)));
-    let site_at = members.map(|(at, (block, member))| (*block, (at, member))).collect();
     let live = live_in(program, &order);
     let head = |&(block, record): &Start| Head {
         block,

@@ -235,7 +235,7 @@ pub fn compare(program: &Verified, known: &Known, samples: &[Sample]) -> (Verifi
     let (optimized, report) = optimize_with(program, known)
         .unwrap_or_else(|error| panic!("{error}, in what became of\n{}", text::print(program)));
     same(program, &optimized, samples);
-    if let Some(separated) = separate::outcomes(&optimized, known) {
+    if let Some((separated, _)) = separate::outcomes(&optimized, known) {
         same(program, &separated, samples);
     }
     (optimized, report)

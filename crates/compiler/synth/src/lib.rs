@@ -5,7 +5,7 @@
 //! - [`link`]: programs of elements that are wired to each other, as one
 //! - [`optimize`]: the same program with fewer operations
 //! - [`fast_path`]: straight code for the usual path through a chain of routers, in front of a program
-//! - [`separate`]: code of their own for the outcomes of a test that is done again
+//! - [`separate`]: code of their own for ways that part
 //! - [`template`]: the operations that remain for packets of a known flow
 //! - [`deadline`]: when work that could go on for long has to end
 //! - [`classes`]: the sets of packets that the program treats alike, with their exits and bytes

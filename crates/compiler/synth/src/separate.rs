@@ -11,7 +11,7 @@
 //! ways meet before a field that the packet that meets most reads or writes again.
 
 use crate::copy::{InPlaceOf, copy_from};
-use crate::optimize::{Known, is_bare_exit, optimize_rounds, optimize_with};
+use crate::optimize::{Known, Report, is_bare_exit, optimize_rounds, optimize_with};
 use ir::analysis::order::Order;
 use ir::{Block, BlockId, Inst, Program, Term, Verified};
 use packet::field::Field;
@@ -38,8 +38,9 @@ const ENOUGH: f64 = 1.0 / 3.0;
 const ENOUGH_OF_SMALL: f64 = 0.05;
 const SMALL: usize = 1_000;
 
-/// The program with copies; `None` where they are not worth it. `known` is what it was optimised with.
-pub fn outcomes(program: &Verified, known: &Known) -> Option<Verified> {
+/// The program with copies, and what the optimiser removed from it last; `None` where they are not worth it. `known` is
+/// what it was optimised with.
+pub fn outcomes(program: &Verified, known: &Known) -> Option<(Verified, Report)> {
     let known = &Known { has_copies: true, ..known.clone() };
     let before = Copied::of(program.clone(), known);
     if before.size > MOST_INSTS {
@@ -69,7 +70,7 @@ pub fn outcomes(program: &Verified, known: &Known) -> Option<Verified> {
     if best.saved(&before) < enough {
         return None;
     }
-    optimize_with(&best.program, known).ok().map(|(program, _)| program)
+    optimize_with(&best.program, known).ok()
 }
 
 /// What limits the search for copies.
@@ -132,7 +133,8 @@ fn next_fork(program: &Program, seldom: &BTreeSet<u16>, from: usize) -> Option<(
     let order = Order::of(program);
     let is_join = |id: BlockId| order.preds[id.index()] > 1 && !is_bare_exit(program.block(id));
     let mut forks: FxHashSet<Option<BlockId>> = FxHashSet::default();
-    for (_, path) in longest(program, &order.blocks, seldom) {
+    let ahead = ahead(program, &order.blocks, seldom);
+    for path in program.entries.iter().map(|entry| path_from(&ahead, *entry)) {
         let joins =
             path.iter().zip(again_behind(program, &path)).filter(|(id, again)| *again && is_join(**id));
         forks.extend(joins.map(|(id, _)| order.dominator(*id)));
@@ -166,27 +168,38 @@ fn again_behind(program: &Program, path: &[BlockId]) -> Vec<bool> {
     is_again
 }
 
-/// For each entry the most reads and writes on a path to a port that is not one of `seldom`, and the path.
-fn longest(program: &Program, order: &[BlockId], seldom: &BTreeSet<u16>) -> Vec<(usize, Vec<BlockId>)> {
-    let mut behind: Vec<Option<(usize, Option<BlockId>)>> = vec![None; program.blocks.len()];
+/// What lies ahead of a block on the path to a port that meets most.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// Reads and writes, those of the block included.
+    touches: usize,
+    next: Option<BlockId>,
+}
+
+/// That of each block; `None` where no port is ahead but those of `seldom`.
+fn ahead(program: &Program, order: &[BlockId], seldom: &BTreeSet<u16>) -> Vec<Option<Ahead>> {
+    let mut ahead: Vec<Option<Ahead>> = vec![None; program.blocks.len()];
     for id in order.iter().rev() {
         let block = program.block(*id);
-        let best = match &block.term {
-            Term::Emit(port) => (!seldom.contains(port)).then_some((0, None)),
-            term => {
-                let next =
-                    term.successors().into_iter().filter_map(|to| Some((behind[to.index()]?.0, Some(to))));
-                let out = matches!(term, Term::EmitTo(..)).then_some((0, None));
-                next.chain(out).max_by_key(|next| next.0)
-            }
+        let is_end = match &block.term {
+            Term::Emit(port) => !seldom.contains(port),
+            Term::EmitTo(..) => true,
+            _ => false,
         };
-        behind[id.index()] = best.map(|(most, next)| (most + touches(block), next));
+        let end = is_end.then_some(Ahead { touches: 0, next: None });
+        let next = block.term.successors().into_iter();
+        let next = next.filter_map(|to| ahead[to.index()].map(|behind| Ahead { next: Some(to), ..behind }));
+        let best = next.chain(end).max_by_key(|ahead| ahead.touches);
+        ahead[id.index()] = best.map(|best| Ahead { touches: best.touches + touches(block), ..best });
     }
-    let next = |id: &BlockId| behind[id.index()].and_then(|behind| behind.1);
-    let path = |entry: &BlockId| {
-        Some((behind[entry.index()]?.0, std::iter::successors(Some(*entry), next).collect()))
-    };
-    program.entries.iter().filter_map(path).collect()
+    ahead
+}
+
+/// The blocks of that path; none where no such port is ahead.
+fn path_from(ahead: &[Option<Ahead>], start: BlockId) -> Vec<BlockId> {
+    let next = |id: &BlockId| ahead[id.index()].and_then(|ahead| ahead.next);
+    let start = ahead[start.index()].map(|_| start);
+    std::iter::successors(start, next).collect()
 }
 
 /// Reads and writes of a block.
@@ -207,10 +220,12 @@ struct Copied {
 impl Copied {
     fn of(program: Verified, known: &Known) -> Copied {
         let order = program.topological_order();
+        let ahead = ahead(&program, &order, &known.seldom);
+        let most = program.entries.iter().filter_map(|entry| ahead[entry.index()]);
         Copied {
             size: program.instructions(order.iter().copied()),
-            most: longest(&program, &order, &known.seldom).into_iter().map(|(most, _)| most).sum(),
-            mean: mean(&program, &order, &known.seldom),
+            most: most.map(|ahead| ahead.touches).sum(),
+            mean: mean(&program, &order, &ahead),
             program,
         }
     }
@@ -235,17 +250,9 @@ impl Copied {
     }
 }
 
-/// The reads and writes that a packet meets on its way to a port that is not one of `seldom`, if each of a test's
-/// outcomes that lead there is as frequent as the others.
-fn mean(program: &Program, order: &[BlockId], seldom: &BTreeSet<u16>) -> f64 {
-    let mut is_usual = vec![false; program.blocks.len()];
-    for id in order.iter().rev() {
-        is_usual[id.index()] = match &program.block(*id).term {
-            Term::Emit(port) => !seldom.contains(port),
-            Term::EmitTo(..) => true,
-            term => term.successors().iter().any(|to| is_usual[to.index()]),
-        };
-    }
+/// The reads and writes that a packet meets on its way to a port that packets usually take, if each of a test's outcomes
+/// that lead to one is as frequent as the others.
+fn mean(program: &Program, order: &[BlockId], ahead: &[Option<Ahead>]) -> f64 {
     let mut shares = vec![0.0; program.blocks.len()];
     for entry in &program.entries {
         shares[entry.index()] += 1.0;
@@ -254,10 +261,8 @@ fn mean(program: &Program, order: &[BlockId], seldom: &BTreeSet<u16>) -> f64 {
     for id in order {
         let (block, share) = (program.block(*id), shares[id.index()]);
         sum += share * touches(block) as f64;
-        let mut next = block.term.successors();
-        next.sort_unstable();
-        next.dedup();
-        next.retain(|to| is_usual[to.index()]);
+        let mut next = distinct(block.term.successors());
+        next.retain(|to| ahead[to.index()].is_some());
         for to in &next {
             shares[to.index()] += share / next.len() as f64;
         }
@@ -267,13 +272,16 @@ fn mean(program: &Program, order: &[BlockId], seldom: &BTreeSet<u16>) -> f64 {
 
 /// Where the ways behind a fork begin.
 fn starts(program: &Program, at: Fork) -> Vec<BlockId> {
-    let mut starts = match at {
+    distinct(match at {
         Fork::Entries => program.entries.clone(),
         Fork::Test(block) => program.block(block).term.successors(),
-    };
-    starts.sort_unstable();
-    starts.dedup();
-    starts
+    })
+}
+
+fn distinct(mut blocks: Vec<BlockId>) -> Vec<BlockId> {
+    blocks.sort_unstable();
+    blocks.dedup();
+    blocks
 }
 
 /// Gives each way behind a fork but the first code of its own.

@@ -88,7 +88,7 @@ fn fast_path(file: &golden::File) -> Becomes<String> {
 /// The optimised program with copies. Both behave the same for packets.
 fn separate(file: &golden::File) -> Becomes<String> {
     let program = optimize(&verified(file.source())?)?;
-    let Some(separated) = synth::separate::outcomes(&program, &Known::default()) else {
+    let Some((separated, _)) = synth::separate::outcomes(&program, &Known::default()) else {
         return Ok("no copies\n".into());
     };
     same(&program, &separated, &samples());

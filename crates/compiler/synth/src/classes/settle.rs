@@ -92,15 +92,12 @@ impl Settler<'_> {
     fn of<'a>(pool: &'a mut Pool, filter: &mut Filter) -> Option<Settler<'a>> {
         filter.0.extend(lengths(pool, filter));
         // What they say of the packet's length may say where the bits are that they are about.
-        if filter.0.iter().any(|factor| is_behind_min(pool, factor)) {
+        if filter.0.iter().any(|factor| is_on_such(pool, factor)) {
             let mut settler = Settler::as_is(pool, filter)?;
-            if let Some(mut moved) = settler.moved_factors(&filter.0) {
-                // What says where they are stays, if only together with where they were.
-                let said =
-                    settler.lengths.iter().map(|id| Factor::Is(*id, settler.facts.known(settler.pool, *id)));
-                moved.extend(said);
-                filter.0 = moved;
-            }
+            filter.0 = settler.moved_factors(&filter.0);
+            // What says where they are stays, if only together with where they were.
+            let Settler { pool, facts, lengths, .. } = &settler;
+            filter.0.extend(lengths.iter().map(|id| Factor::Is(*id, facts.known(pool, *id))));
         }
         Settler::as_is(pool, filter)
     }
@@ -254,28 +251,13 @@ impl Settler<'_> {
         Some(())
     }
 
-    /// Conditions on bits where this class has them; `None` if they are there.
-    fn moved_factors(&mut self, factors: &[Factor]) -> Option<Vec<Factor>> {
-        let mut is_other = false;
-        let mut moved = |factor: &Factor| match factor {
-            Factor::Is(id, set) => {
-                let to = self.moved(*id);
-                is_other |= to != *id;
-                Factor::Is(to, set.clone())
-            }
-            Factor::Any(lists) => {
-                let lists = lists.iter().map(|list| match self.moved_factors(list) {
-                    Some(moved) => {
-                        is_other = true;
-                        moved
-                    }
-                    None => list.clone(),
-                });
-                Factor::Any(lists.collect())
-            }
-        };
-        let all = factors.iter().map(&mut moved).collect();
-        is_other.then_some(all)
+    /// Conditions on bits where this class has them.
+    fn moved_factors(&mut self, factors: &[Factor]) -> Vec<Factor> {
+        let moved = factors.iter().map(|factor| match factor {
+            Factor::Is(id, set) => Factor::Is(self.moved(*id), set.clone()),
+            Factor::Any(lists) => Factor::Any(lists.iter().map(|list| self.moved_factors(list)).collect()),
+        });
+        moved.collect()
     }
 
     /// Bits of the packet as it arrived, where this class has them.
@@ -296,7 +278,11 @@ impl Settler<'_> {
 
     /// Of a packet that has as many bytes as are stripped, so many are stripped.
     fn moved_bits(&mut self, bits: Bits) -> Bits {
-        let Some((constant, terms)) = behind_min(self.pool, bits) else { return bits };
+        if !is_behind_min(self.pool, bits, DEPTH_OF_HEADERS) {
+            return bits;
+        }
+        let Root::At(root) = bits.root else { return bits };
+        let Node::Sum(constant, terms) = self.pool.node(root).clone() else { return bits };
         let mut place = self.pool.number(constant);
         for (term, by) in terms {
             let term = match *self.pool.node(term) {
@@ -450,6 +436,7 @@ impl Settler<'_> {
         (c, a, b)
     }
 
+    /// Notes what conditions say of sums, in their form here.
     fn note_sums(&mut self, required: &BTreeMap<Id, IntervalSet>) {
         for (id, set) in required {
             if !matches!(self.pool.node(*id), Node::Sum(..)) {
@@ -548,30 +535,16 @@ impl Settler<'_> {
     }
 }
 
-/// A sum: its constant, and its terms with their factors.
-type Sum = (u64, Box<[(Id, u64)]>);
-
-/// The sum that says where bits are, if a smaller one of two numbers is a term of it, or bits behind such a one.
-fn behind_min(pool: &Pool, bits: Bits) -> Option<Sum> {
-    is_behind_min_at(pool, bits, DEPTH_OF_HEADERS).then(|| sum_of(pool, bits)).flatten()
-}
-
-/// The sum that says where bits are.
-fn sum_of(pool: &Pool, bits: Bits) -> Option<Sum> {
-    let Root::At(root) = bits.root else { return None };
-    let Node::Sum(constant, terms) = pool.node(root) else { return None };
-    Some((*constant, terms.clone()))
-}
-
 /// Headers behind headers that are looked at.
 const DEPTH_OF_HEADERS: usize = 4;
 
-fn is_behind_min_at(pool: &Pool, bits: Bits, depth: usize) -> bool {
+/// Whether a smaller one of two numbers is a part of where bits are, or of where bits are that say that.
+fn is_behind_min(pool: &Pool, bits: Bits, depth: usize) -> bool {
     let (Some(depth), Root::At(root)) = (depth.checked_sub(1), bits.root) else { return false };
     let Node::Sum(_, terms) = pool.node(root) else { return false };
     terms.iter().any(|(term, _)| match pool.node(*term) {
         Node::Bin(BinOp::Min, ..) => true,
-        Node::Atom(Atom::Bits(bits)) => is_behind_min_at(pool, *bits, depth),
+        Node::Atom(Atom::Bits(bits)) => is_behind_min(pool, *bits, depth),
         _ => false,
     })
 }
@@ -586,11 +559,8 @@ fn lengths(pool: &Pool, filter: &Filter) -> Vec<Factor> {
             _ => return None,
         };
         let Node::Bin(BinOp::Min, a, b) = *pool.node(less) else { return None };
-        let most = match () {
-            () if a == whole => pool.constant(b)?,
-            () if b == whole => pool.constant(a)?,
-            () => return None,
-        };
+        let most = if a == whole { b } else { (b == whole).then_some(a)? };
+        let most = pool.constant(most)?;
         let more = IntervalSet::range(most.checked_add(1)?, u64::MAX);
         // If it is not larger, nothing is left.
         let is_larger = !set.contains(*constant);
@@ -600,13 +570,14 @@ fn lengths(pool: &Pool, filter: &Filter) -> Vec<Factor> {
     filter.0.iter().filter_map(condition).collect()
 }
 
-/// Whether a condition is on bits that such a sum says the place of.
-fn is_behind_min(pool: &Pool, factor: &Factor) -> bool {
+/// Whether a condition is on bits behind a smaller one of two numbers.
+fn is_on_such(pool: &Pool, factor: &Factor) -> bool {
     match factor {
-        Factor::Is(id, _) => {
-            matches!(pool.node(*id), Node::Atom(Atom::Bits(bits)) if is_behind_min_at(pool, *bits, DEPTH_OF_HEADERS))
-        }
-        Factor::Any(lists) => lists.iter().flatten().any(|factor| is_behind_min(pool, factor)),
+        Factor::Is(id, _) => match pool.node(*id) {
+            Node::Atom(Atom::Bits(bits)) => is_behind_min(pool, *bits, DEPTH_OF_HEADERS),
+            _ => false,
+        },
+        Factor::Any(lists) => lists.iter().flatten().any(|factor| is_on_such(pool, factor)),
     }
 }
 

@@ -57,16 +57,23 @@ pub fn optimize(program: &Verified) -> Result<Verified, VerifyError> {
 /// # Errors
 /// When the result breaks the IR's invariants: a bug.
 pub fn optimize_with(program: &Verified, known: &Known) -> Result<(Verified, Report), VerifyError> {
-    optimize_rounds(program, known, MOST_ROUNDS)
+    let (after, rounds) = optimize_rounds(program, known, MOST_ROUNDS)?;
+    let report = Report {
+        before: Counts::of(program),
+        after: Counts::of(&after),
+        packet_before: Counts::at_most(program),
+        packet_after: Counts::at_most(&after),
+        rounds,
+    };
+    Ok((after, report))
 }
 
-/// [`optimize_with`] with at most that many walks over the program.
+/// The same program after at most that many walks over it, and the number of walks.
 pub(crate) fn optimize_rounds(
     program: &Verified,
     known: &Known,
     most_rounds: usize,
-) -> Result<(Verified, Report), VerifyError> {
-    let (before, packet_before) = (Counts::of(program), Counts::at_most(program));
+) -> Result<(Verified, usize), VerifyError> {
     let mut now = program.clone().into_program();
     let mut rounds = 0;
     while rounds < most_rounds {
@@ -80,6 +87,5 @@ pub(crate) fn optimize_rounds(
         }
         now = next;
     }
-    let (after, packet_after) = (Counts::of(&now), Counts::at_most(&now));
-    Ok((Verified::new(now)?, Report { before, after, packet_before, packet_after, rounds }))
+    Ok((Verified::new(now)?, rounds))
 }

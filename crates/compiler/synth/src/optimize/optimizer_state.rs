@@ -56,10 +56,10 @@ pub struct OptimizerState {
     /// The verifier's facts about bytes and headroom.
     pub extent: Extent,
     /// Lower bounds of the bytes from an anchor to the end of the first segment.
-    pub ends: Vec<(Anchor, i64)>,
+    pub ends: Vec<Bound>,
     /// Upper bounds of the bytes from an anchor to that end, where a test has shown that more are not there. Nothing
     /// moves the end further.
-    pub less: Vec<(Anchor, i64)>,
+    pub less: Vec<Bound>,
     /// Bytes from a position to that end, where the program read them.
     pub avails: Vec<(Position, Vn)>,
     /// The packet's length, if the program read it.
@@ -123,20 +123,8 @@ impl OptimizerState {
             }
         }
         self.extent.meet(&other.extent);
-        self.ends.retain_mut(|(anchor, bytes)| {
-            let theirs = other.ends.iter().find(|end| end.0 == *anchor);
-            theirs.is_some_and(|(_, theirs)| {
-                *bytes = (*bytes).min(*theirs);
-                true
-            })
-        });
-        self.less.retain_mut(|(anchor, bytes)| {
-            let theirs = other.less.iter().find(|less| less.0 == *anchor);
-            theirs.is_some_and(|(_, theirs)| {
-                *bytes = (*bytes).max(*theirs);
-                true
-            })
-        });
+        meet_bounds(&mut self.ends, &other.ends, i64::min);
+        meet_bounds(&mut self.less, &other.less, i64::max);
         self.avails.retain(|avail| other.avails.contains(avail));
         if self.len != other.len {
             self.len = None;
@@ -277,19 +265,34 @@ impl OptimizerState {
 
     /// Records that fewer bytes are there.
     pub fn note_lack(&mut self, at: Position, bytes: i64) {
-        let most = at.bytes + bytes - 1;
-        match self.less.iter_mut().find(|less| less.0 == at.anchor) {
-            Some(less) => less.1 = less.1.min(most),
-            None => push_bounded(&mut self.less, (at.anchor, most), MOST_ENDS),
-        }
+        note_bound(&mut self.less, (at.anchor, at.bytes + bytes - 1), i64::min);
     }
 
     /// Records that at least that many bytes are there.
     pub fn note_bytes(&mut self, at: Position, bytes: i64) {
-        match self.ends.iter_mut().find(|end| end.0 == at.anchor) {
-            Some(end) => end.1 = end.1.max(at.bytes + bytes),
-            None => push_bounded(&mut self.ends, (at.anchor, at.bytes + bytes), MOST_ENDS),
-        }
+        note_bound(&mut self.ends, (at.anchor, at.bytes + bytes), i64::max);
+    }
+}
+
+/// A bound of the bytes from an anchor to the end of the first segment.
+type Bound = (Anchor, i64);
+
+/// Keeps the bounds of anchors that both have, as `looser` gives them.
+fn meet_bounds(mine: &mut Vec<Bound>, theirs: &[Bound], looser: fn(i64, i64) -> i64) {
+    mine.retain_mut(|(anchor, bytes)| {
+        let theirs = theirs.iter().find(|bound| bound.0 == *anchor);
+        theirs.is_some_and(|(_, theirs)| {
+            *bytes = looser(*bytes, *theirs);
+            true
+        })
+    });
+}
+
+/// Records a bound; of two, the one that `tighter` gives.
+fn note_bound(bounds: &mut Vec<Bound>, new: Bound, tighter: fn(i64, i64) -> i64) {
+    match bounds.iter_mut().find(|bound| bound.0 == new.0) {
+        Some(bound) => bound.1 = tighter(bound.1, new.1),
+        None => push_bounded(bounds, new, MOST_ENDS),
     }
 }
 

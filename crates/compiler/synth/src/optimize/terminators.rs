@@ -4,7 +4,6 @@ use super::forward::Forward;
 use super::optimizer_state::IsSet;
 use super::value::{Expr, Vn};
 use ir::analysis::interval::Interval;
-use ir::program::Matching;
 use ir::{BinOp, BlockId, Term, Value};
 use packet::field::Base;
 use std::collections::HashSet;
@@ -46,7 +45,16 @@ impl Forward<'_> {
             Term::Emit(_) | Term::Drop(_) | Term::Slow(_) => term.clone(),
             &Term::Lookup { table, ref key, ref args, rec, hit, miss, stage } => {
                 let key: Vec<Vn> = key.iter().map(|word| self.number(*word)).collect();
-                let Some(args) = args else { return self.lookup(table, key, rec, (hit, miss), stage) };
+                let Some(args) = args else {
+                    // Packets that did not wait with others of the stage would overtake them.
+                    let may_skip = stage.is_none() || !self.program.is_barrier(term, self.known.is_walked);
+                    if may_skip && let Some(known) = self.known_outcome(table, &key, rec, (hit, miss)) {
+                        return known;
+                    }
+                    let words = key.iter().map(|word| self.value(*word)).collect();
+                    let rec = self.lookup_boundary(rec, hit, miss, (table, key), false);
+                    return Term::Lookup { table, key: words, args: None, rec, hit, miss, stage };
+                };
                 let words = key.iter().map(|word| self.value(*word)).collect();
                 let args = args.iter().map(|arg| self.value(self.number(*arg))).collect();
                 self.state.looked.retain(|looked| looked.0 != table);
@@ -83,30 +91,23 @@ impl Forward<'_> {
         value
     }
 
-    /// A lookup whose outcome is known is not done again, but where others share its stage: packets that did not
-    /// wait there would overtake theirs.
-    fn lookup(
+    /// What takes the place of a lookup whose outcome is known.
+    fn known_outcome(
         &mut self,
         table: u16,
-        key: Vec<Vn>,
+        key: &[Vn],
         rec: Value,
         (hit, miss): (BlockId, BlockId),
-        stage: Option<u16>,
-    ) -> Term {
+    ) -> Option<Term> {
         let known = self.state.looked.iter().find(|looked| looked.0 == table && looked.1 == key);
-        let is_prefixes = self.program.tables[usize::from(table)].matching == Matching::Prefixes4;
-        let waits_with_others = stage.is_some() && !(self.known.is_walked && is_prefixes);
-        match known.filter(|_| !waits_with_others).map(|looked| looked.2) {
-            Some(None) => return self.jump(miss),
-            Some(Some(record)) if self.holder(record, true).is_some() => {
+        match known?.2 {
+            None => Some(self.jump(miss)),
+            Some(record) => {
+                self.holder(record, true)?;
                 self.numbers[rec.0 as usize] = record;
-                return self.jump(hit);
+                Some(self.jump(hit))
             }
-            _ => {}
         }
-        let words = key.iter().map(|word| self.value(*word)).collect();
-        let rec = self.lookup_boundary(rec, hit, miss, (table, key), false);
-        Term::Lookup { table, key: words, args: None, rec, hit, miss, stage }
     }
 
     fn need(&mut self, base: Base, bytes: u16, then: BlockId, els: BlockId) -> Term {

@@ -11,7 +11,7 @@ use ir::Verified;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use synth::link::Linked;
-use synth::optimize::{Counts, Known, Report, optimize_with};
+use synth::optimize::{Known, Report, optimize_with};
 
 /// A program, and the cell values for which it is compiled.
 #[derive(Clone)]
@@ -43,9 +43,9 @@ impl CompiledRegion {
             tracing::error!("a bug: the optimised program is wrong ({error}); the fused region runs without");
             (linked.program.clone(), Report::default())
         });
-        let separated = synth::separate::outcomes(&program, &known).map(|separated| {
-            let (after, packet_after) = (Counts::of(&separated), Counts::at_most(&separated));
-            CompiledRegion::finish(linked, &known, separated, Report { after, packet_after, ..report })
+        let separated = synth::separate::outcomes(&program, &known).map(|(separated, last)| {
+            let Report { before, packet_before, .. } = report;
+            CompiledRegion::finish(linked, &known, separated, Report { before, packet_before, ..last })
         });
         // Copies are no reason to run a region element by element.
         separated
