@@ -149,6 +149,7 @@ fn held<T>(
     let of = prove::FusedSubgraph {
         parts: parts.collect(),
         entries: &entries,
+        from_ports: &region.layout.from_ports,
         linked: &region.linked,
         fused: made,
         cells: &cells(region, nodes),

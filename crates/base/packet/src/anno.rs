@@ -34,6 +34,15 @@ impl Anno {
     }
 }
 
+/// These bytes of the annotations, a bit for each.
+pub const fn bytes(offset: u8, len: u8) -> u64 {
+    ((1 << len) - 1) << offset
+}
+
+/// The bytes that are 0 in a packet without annotations, a bit for each: all but [`EXTRA_LENGTH`], which a port that
+/// reads a capture sets.
+pub const UNSET: u64 = bytes(0, ANNO_BYTES as u8) & !bytes(EXTRA_LENGTH.offset, EXTRA_LENGTH.len);
+
 macro_rules! annos {
     ($( $(#[$doc:meta])* $konst:ident = $name:literal, $offset:expr, $len:expr; )*) => {
         $( $(#[$doc])* pub const $konst: Anno = Anno { offset: $offset, len: $len }; )*

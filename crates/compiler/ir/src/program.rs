@@ -443,6 +443,9 @@ pub struct Program {
     pub outputs: u16,
     /// The first block of each input port.
     pub entries: Vec<BlockId>,
+    /// The input ports whose packets are as a port delivers them: the MAC header is the packet's first byte, no other header
+    /// is set, and no annotation ([`packet::anno::UNSET`]).
+    pub from_ports: BTreeSet<u16>,
     /// Names of the drop reasons.
     pub reasons: Vec<String>,
     /// State cells.

@@ -17,6 +17,7 @@ use ir::eval::{EvalState, Exit};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use std::time::Duration;
+use synth::classes::expr::{Atom, Bits, Node};
 use synth::classes::packets::CreatedPacket;
 use synth::classes::{self, Class, Classes};
 use synth::deadline::Deadline;
@@ -102,11 +103,17 @@ impl Search<'_> {
         let [single, usual] = blaster.as_delivered();
         let mut wanted = vec![filter, single, usual];
         let bounds = conditions(&class.filter.0);
-        // Only headers without options have entries.
-        let first_byte =
-            bounds.iter().find(|(_, set)| set.intervals().first().is_some_and(|of| of.0 == SHORT));
-        if let Some((of, _)) = first_byte {
-            let (word, short) = (blaster.word(*of), blaster.gates.number(SHORT));
+        // Headers without options: with them, a packet has more to read than its class shows.
+        let short = bounds.iter().find_map(|(of, set)| {
+            let shortest = set.intervals().first()?.0;
+            let is_length = matches!(
+                self.classes.pool.node(*of),
+                Node::Atom(Atom::Bits(Bits { bit: 4, width: 4, .. })) if shortest == SHORT & 0xf
+            );
+            (shortest == SHORT || is_length).then_some((*of, shortest))
+        });
+        if let Some((of, short)) = short {
+            let (word, short) = (blaster.word(of), blaster.gates.number(short));
             wanted.push(blaster.gates.equal(&word, &short));
         }
         if blaster.gates.ask(&wanted, SEARCH) != Answer::Found {

@@ -99,6 +99,7 @@ pub fn compose(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Result<Verifi
         cells: region.elements().flat_map(|part| part.program.cells.clone()).collect(),
         tables: region.elements().flat_map(|part| part.program.tables.clone()).collect(),
         slow: (0..numbers.slow.count()).map(|at| format!("slow{at}")).collect(),
+        from_ports: region.from_ports.clone(),
         ..Program::default()
     };
     let mut composer = Composer {

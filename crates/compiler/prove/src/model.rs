@@ -7,7 +7,7 @@ use ir::program::TableDecl;
 use packet::field::Base;
 use rand::Rng;
 use rand_pcg::Pcg64;
-use shm::descriptor::{BUF_BYTES, Packet};
+use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
 use std::collections::BTreeMap;
 use synth::classes::expr::{Atom, Root};
 use synth::classes::packets::{CreatedPacket, World};
@@ -31,7 +31,7 @@ pub fn solution(
     (decls, cells): (&[TableDecl], &[u64]),
     rng: &mut Pcg64,
 ) -> Solution {
-    let (made, tables) = (packet(blaster, cells, rng), tables(blaster, decls));
+    let (made, tables) = (packet(blaster, cells, class.is_from_port, rng), tables(blaster, decls));
     let keys = |table: u16| tables.0.get(usize::from(table)).map_or(vec![], |table| table.keys());
     let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
     let mut world = World { tables: &mut fresh, keys: &keys };
@@ -49,7 +49,7 @@ pub fn configure(cells: &mut [u64], configured: &[u64], written: &[bool]) {
 }
 
 /// The packet of the solution; values that are in no question are arbitrary.
-fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> CreatedPacket {
+fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], is_from_port: bool, rng: &mut R) -> CreatedPacket {
     let value = |atom: Atom, width: usize, other: u64| blaster.atom_value(atom, width).unwrap_or(other);
     let data = value(Atom::Room, 12, 128).min(BUF_BYTES as u64) as u16;
     let most = BUF_BYTES as u64 - u64::from(data);
@@ -68,6 +68,11 @@ fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> CreatedP
     packet.packet_type = value(Atom::PacketType, 8, 0) as u8;
     let mut buffer = vec![0; BUF_BYTES];
     rng.fill(buffer.as_mut_slice());
+    if is_from_port {
+        (packet.mac, packet.net, packet.trans) = (data, NO_HEADER, NO_HEADER);
+        // IPv4, unless the class is of other frames: only such flows have entries.
+        buffer.iter_mut().skip(usize::from(data) + 12).zip([8, 0]).for_each(|(byte, of)| *byte = of);
+    }
     // Bits counted from a later header are last: bits of the same bytes from an earlier one were not used.
     let mut bits: Vec<_> = blaster.packet_bits().collect();
     bits.sort_unstable_by_key(|(place, _)| **place);

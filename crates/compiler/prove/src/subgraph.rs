@@ -1,6 +1,7 @@
 //! The subject of a proof: elements, and the program that should be equivalent.
 
 use ir::Verified;
+use std::collections::BTreeSet;
 use synth::link::{Linked, Part};
 
 /// A fused region: its elements, and the program that should be equivalent.
@@ -9,6 +10,8 @@ pub struct FusedSubgraph<'a> {
     pub parts: Vec<Part<'a>>,
     /// Where packets enter: element and input.
     pub entries: &'a [(usize, usize)],
+    /// The entries that only ports feed, by their places in that list.
+    pub from_ports: &'a BTreeSet<u16>,
     /// The linker's lists of the fused program's outputs, reasons, slow paths and tables.
     pub linked: &'a Linked,
     /// The fused program.

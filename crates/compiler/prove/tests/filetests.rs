@@ -33,7 +33,15 @@ fn file(path: &Path) -> golden::Outcome {
     };
     let counted = linked.flow.counted.iter().map(|wire| linked.flow.wires[*wire].from).collect();
     let cells: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
-    let region = FusedSubgraph { parts, entries, linked: &linked, fused: &fused, cells: &cells, counted };
+    let region = FusedSubgraph {
+        parts,
+        entries,
+        from_ports: &fused.from_ports,
+        linked: &linked,
+        fused: &fused,
+        cells: &cells,
+        counted,
+    };
     let proof = prove(&region, &Limits::default(), &std::sync::Arc::default())?;
     file.becomes(&match &proof.differs {
         _ if proof.is_equal() => "equal\n".to_string(),

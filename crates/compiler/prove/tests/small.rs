@@ -76,6 +76,7 @@ impl Setup {
         let region = FusedSubgraph {
             parts: self.parts(),
             entries: &[(0, 0)],
+            from_ports: &made.from_ports,
             linked,
             fused: made,
             cells: &cells,
@@ -207,6 +208,37 @@ fn checksum_updates_are_compared_with_all_carries() {
     assert_eq!(proof.is_equal(), proof.comparison.open.is_empty(), "{:?}", proof.comparison);
     let twice = verified(Program { name: "region".into(), ..update([true, true]).into_program() });
     let proof = setup.prove(&linked, &twice, &Limits { packets: 0, ..Limits::default() });
+    assert!(proof.differs.is_some());
+}
+
+/// Where packets come from a port, an annotation that nothing sets is 0 for the proof and for the packets that are run;
+/// where they do not, another program is found by a packet that has it.
+#[test]
+fn annotations_are_not_set_where_packets_come_from_ports() {
+    let program = |asks: bool| {
+        let mut f = Builder::new("region", 2);
+        if asks {
+            let anno = packet::anno::FIX_IP_SRC;
+            let is_set = f.value(Inst::LoadAnno(anno));
+            let (set, unset) = f.branch(is_set & 0xff);
+            f.at(set);
+            f.emit(1);
+            f.at(unset);
+        }
+        f.emit(0);
+        f.finish().expect("a program")
+    };
+    let setup = Setup { programs: vec![program(true)], next: vec![vec![None, None]] };
+    let linked = Linked { outputs: vec![(0, 0), (0, 1)], ..setup.linked() };
+    let without = |from_ports: &[u16]| {
+        verified(Program {
+            from_ports: from_ports.iter().copied().collect(),
+            ..program(false).into_program()
+        })
+    };
+    let proof = setup.prove(&linked, &without(&[0]), &Limits::default());
+    assert!(proof.is_equal(), "{:?}", proof.comparison);
+    let proof = setup.prove(&linked, &without(&[]), &Limits::default());
     assert!(proof.differs.is_some());
 }
 

@@ -4,7 +4,7 @@
 use ir::eval::{EvalState, Exit, run};
 use ir::program::TableDecl;
 use ir::{CacheValidity, Created, Lasting, Merge, Program, Records, Table, Tables, Verified, text};
-use packet::anno::ANNO_BYTES;
+use packet::anno::{self, ANNO_BYTES};
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -196,6 +196,9 @@ impl<'a> Runner<'a> {
 
     pub fn run(&mut self, input: usize, sample: &Sample, now_ns: u64) -> Observed {
         let (mut packet, mut buffer) = sample.packet();
+        if self.program.from_ports.contains(&(input as u16)) {
+            deliver(&mut packet);
+        }
         let mut state = EvalState { cells: &mut self.cells, tables: &mut self.tables, now_ns };
         let exit = run(self.program, input, &mut packet, buffer.as_mut_slice(), &mut state)
             .unwrap_or_else(|error| panic!("{error}\n{}", text::print(self.program)));
@@ -208,6 +211,13 @@ impl<'a> Runner<'a> {
             calls: self.tables.0.iter().map(|table| once(table.calls.take())).collect(),
         }
     }
+}
+
+/// Makes a packet one that a port delivers ([`Program::from_ports`]).
+fn deliver(packet: &mut Packet) {
+    (packet.mac, packet.net, packet.trans) = (packet.data(), NO_HEADER, NO_HEADER);
+    let unset = packet.anno.iter_mut().enumerate().filter(|(at, _)| anno::UNSET >> at & 1 == 1);
+    unset.for_each(|(_, byte)| *byte = 0);
 }
 
 /// Removes lookups whose outcome is known. (`prove` has the same of its own: it shares no code with this

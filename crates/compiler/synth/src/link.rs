@@ -56,6 +56,30 @@ pub struct Linked {
     pub flow: Flow,
 }
 
+impl Linked {
+    /// The same with these entries as [`Program::from_ports`]. There the MAC header is set to where it is, the first byte,
+    /// so that what follows knows it.
+    ///
+    /// # Errors
+    /// When the program breaks an invariant then: a bug.
+    pub fn with_ports(self, entries: BTreeSet<u16>) -> Result<Linked, LinkError> {
+        let mut origins = self.origins;
+        let mut program = self.program.into_program();
+        let next = program.value_count() as u32;
+        for (zero, entry) in (next..).map(Value).zip(&entries) {
+            let Some(start) = program.entries.get_mut(usize::from(*entry)) else { continue };
+            origins.push(origins[start.index()]);
+            let insts =
+                vec![(Some(zero), Inst::Const(0)), (None, Inst::SetBase(packet::field::Base::Mac, zero))];
+            let to = std::mem::replace(start, BlockId(program.blocks.len() as u32));
+            program.blocks.push(Block { params: vec![], insts, term: Term::Jump(to, vec![]) });
+        }
+        program.from_ports = entries;
+        let origins = drop_unreached(&mut program, &origins);
+        Ok(Linked { program: Verified::new(program)?, origins, ..self })
+    }
+}
+
 /// A fused region that cannot be linked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LinkError {

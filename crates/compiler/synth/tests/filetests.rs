@@ -1,7 +1,7 @@
 //! Programs as files, one test each. `BLESS=1` writes the results after `# becomes`.
 //!
 //! - `# test optimize`: the optimised program; both behave the same for packets. `# test optimize frames`:
-//!   for packets that ports deliver
+//!   for packets that ports deliver; `# test optimize copies`: as where outcomes of tests have code of their own
 //! - `# test fuse`: the linker's output for several programs, wired by lines `# wire FROM OUTPUT -> TO
 //!   INPUT`; packets enter the first one. `# test fuse optimize`: the same, optimised
 //! - `# test fast_path`: the optimised program with its fast path; `no fast path` where it has none
@@ -32,7 +32,13 @@ fn samples() -> Vec<Sample> {
 fn file(path: &Path) -> golden::Outcome {
     let file = golden::File::read(path)?;
     match file.command()?.as_slice() {
-        ["optimize", of @ ..] => file.becomes(&optimized(&file, is_of_frames(&file, of)?)?),
+        ["optimize", "copies"] => {
+            file.becomes(&optimized(&file, Known { has_copies: true, ..Known::default() })?)
+        }
+        ["optimize", of @ ..] => {
+            let mac_at_data = is_of_frames(&file, of)?;
+            file.becomes(&optimized(&file, Known { mac_at_data, ..Known::default() })?)
+        }
         ["fuse"] => becomes_program(&file, &fused(&file)?),
         ["fuse", "optimize"] => becomes_program(&file, &optimize(&fused(&file)?)?),
         ["fast_path"] => file.becomes(&fast_path(&file)?),
@@ -61,9 +67,8 @@ fn verified(text: &str) -> Becomes<ir::Verified> {
     Ok(ir::Verified::new(ir::text::parse(text)?)?)
 }
 
-fn optimized(file: &golden::File, frames: bool) -> Becomes<String> {
+fn optimized(file: &golden::File, known: Known) -> Becomes<String> {
     let program = verified(file.source())?;
-    let known = Known { mac_at_data: frames, ..Known::default() };
     Ok(ir::text::print(&compare(&program, &known, &samples()).0))
 }
 

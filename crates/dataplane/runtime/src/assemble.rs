@@ -222,6 +222,7 @@ fn make_node(
     let pulls = inputs.iter().any(Option::is_some);
     let task = element.task();
     let steering = task.as_ref().and_then(|task| task.steering());
+    let is_from_port = task.as_ref().is_some_and(|task| shape.inputs == 0 && task.is_from_port());
     let works = task.is_some_and(|task| shape.inputs == 0 || pulls || task.works_alone());
     let elsewhere = class.state == StateScope::OneWorker && worker != 0;
     let (first_cells, reasons, own_reasons) = reasons_of(&*element, lowered.as_deref());
@@ -237,6 +238,7 @@ fn make_node(
         class,
         config: declared.config.as_str().to_string(),
         steering,
+        is_from_port,
         has_task: works && !elsewhere,
         reader: None,
         passed: None,

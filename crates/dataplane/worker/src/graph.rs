@@ -94,6 +94,8 @@ pub struct Node {
     pub is_in_passage: bool,
     /// Whether its task runs on this worker.
     pub has_task: bool,
+    /// Whether the packets that its task makes are as a port delivers them ([`ir::Program::from_ports`]).
+    pub is_from_port: bool,
     /// What a pull from the node calls.
     pub pulled: Pulled,
     /// Whether the first worker owns its state, and this is another worker.

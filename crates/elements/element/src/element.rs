@@ -219,6 +219,12 @@ pub trait Task: Element {
         false
     }
 
+    /// Whether its packets are as a port delivers them, from outside: the MAC header is the first byte, no other header is
+    /// set and no annotation ([`packet::anno::UNSET`]).
+    fn is_from_port(&self) -> bool {
+        false
+    }
+
     /// The flow steering for its task's packets, if they may belong to other workers.
     fn steering(&self) -> Option<FlowSteering> {
         None

@@ -157,11 +157,21 @@ pub struct PortInfo {
     /// Whether all packets of a flow are received by one of the port's queues, and flows are distributed over
     /// all queues, as with receive-side scaling.
     pub shares_flows: bool,
+    /// Whether packets come from outside, and not from another NF: their MAC header is set to the first byte, no other
+    /// header is set and no annotation ([`packet::anno::UNSET`]).
+    pub is_outer: bool,
 }
 
 impl Default for PortInfo {
     fn default() -> Self {
-        PortInfo { link_up: true, mac: None, mtu: None, link_type: LINK_ETHERNET, shares_flows: false }
+        PortInfo {
+            link_up: true,
+            mac: None,
+            mtu: None,
+            link_type: LINK_ETHERNET,
+            shares_flows: false,
+            is_outer: false,
+        }
     }
 }
 

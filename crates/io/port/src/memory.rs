@@ -84,7 +84,7 @@ impl Port for MemoryPort {
     }
 
     fn info(&self) -> PortInfo {
-        PortInfo { shares_flows: self.shares_flows, ..PortInfo::default() }
+        PortInfo { shares_flows: self.shares_flows, is_outer: true, ..PortInfo::default() }
     }
 
     fn set_origin(&mut self, origin: u16) {

@@ -143,6 +143,33 @@ fn synth_says_what_becomes_of_a_chain() {
     }
 }
 
+/// What comes from a port has no annotations, so that nothing asks for them; where an element feeds the same input, it may
+/// have set some.
+#[test]
+fn annotations_are_not_asked_for_behind_a_port() {
+    let router = |feeds: &str| {
+        format!(
+            "FromDevice(0) -> start :: Strip(14) -> check :: CheckIPHeader; check[1] -> Discard;
+             check -> FixIPSrc(192.0.2.1) -> ttl :: DecIPTTL -> EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:2:1)
+                 -> ToDevice(1); {feeds}"
+        )
+    };
+    let folder = Folder::with_examples(&["captures"]);
+    let chain = "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = { capture = \"captures/office.pcap\" }\n\
+                 out = { write = \"out.pcap\" }\n[nf.nf]\nclick = \"nf.click\"";
+    folder.write("chain.toml", chain);
+    let asks = |feeds: &str| {
+        folder.write("nf.click", &router(feeds));
+        folder
+            .millrace(&["synth", "chain.toml", "--emit", "ir"])
+            .sound()
+            .text()
+            .contains("load_anno FIX_IP_SRC")
+    };
+    assert!(!asks("ttl[1] -> Discard;"));
+    assert!(asks("ttl[1] -> ICMPError(192.0.2.1, timeexceeded) -> start;"));
+}
+
 #[test]
 fn mistakes_of_a_chain_are_told_by_synth_too() {
     let folder = Folder::new();

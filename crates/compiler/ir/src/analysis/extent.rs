@@ -11,11 +11,17 @@
 use crate::program::{BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 
+/// Greater distances are not kept.
+const FAR: i32 = 1 << 16;
+
 /// The known extent of a packet at one point of a program; by default nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Extent {
     accessible: [u32; 4],
     in_packet: [u32; 4],
+    /// How far each other base is behind the packet's first byte, where that is known: what a test shows to be behind that
+    /// is behind the base, too.
+    behind_data: [Option<i32>; 4],
     room: u32,
 }
 
@@ -39,6 +45,18 @@ impl Extent {
     pub fn need(&mut self, base: Base, bytes: u16) {
         for known in [&mut self.accessible, &mut self.in_packet] {
             known[base as usize] = known[base as usize].max(u32::from(bytes));
+            for (other, behind) in known.iter_mut().zip(self.behind_data).filter(|_| base == Base::Data) {
+                let there = behind.map(|behind| i32::from(bytes) - behind);
+                *other = (*other).max(there.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(0));
+            }
+        }
+    }
+
+    /// The packet's first byte moves, by a distance that may be known.
+    fn move_data(&mut self, by: Option<i32>) {
+        for behind in &mut self.behind_data {
+            *behind =
+                behind.zip(by).and_then(|(behind, by)| behind.checked_sub(by)).filter(|at| at.abs() < FAR);
         }
     }
 
@@ -52,6 +70,9 @@ impl Extent {
         let all = self.accessible.iter_mut().chain(&mut self.in_packet);
         for (mine, theirs) in all.zip(other.accessible.iter().chain(&other.in_packet)) {
             *mine = (*mine).min(*theirs);
+        }
+        for (mine, theirs) in self.behind_data.iter_mut().zip(other.behind_data) {
+            *mine = mine.filter(|mine| theirs == Some(*mine));
         }
         self.room = self.room.min(other.room);
     }
@@ -84,10 +105,12 @@ impl Extent {
         for known in [&mut self.accessible, &mut self.in_packet] {
             known[base as usize] = by.map_or(0, |by| less(known[Base::Data as usize], by));
         }
+        self.behind_data[base as usize] = by.and_then(|by| i32::try_from(by).ok()).filter(|by| *by < FAR);
     }
 
     /// A base is no longer set.
     pub fn clear_base(&mut self, base: Base) {
+        self.behind_data[base as usize] = None;
         (self.accessible[base as usize], self.in_packet[base as usize]) = (0, 0);
     }
 
@@ -95,12 +118,13 @@ impl Extent {
     /// move.
     pub fn pull(&mut self, by: Option<u64>) {
         let data = Base::Data as usize;
-        if let Some(by) = by.filter(|by| u64::from(self.in_packet[data]) >= *by) {
-            self.room = self.room.saturating_add(by as u32);
-        }
+        let whole = by.filter(|by| u64::from(self.in_packet[data]) >= *by).map(|by| by as u32);
+        self.room = self.room.saturating_add(whole.unwrap_or(0));
         for known in [&mut self.accessible, &mut self.in_packet] {
             known[data] = by.map_or(0, |by| less(known[data], by));
         }
+        // Of a shorter packet less is removed.
+        self.move_data(whole.and_then(|by| i32::try_from(by).ok()));
     }
 
     /// Bytes are added before the front, in free headroom.
@@ -109,6 +133,7 @@ impl Extent {
         for known in [&mut self.accessible, &mut self.in_packet] {
             known[Base::Data as usize] = known[Base::Data as usize].saturating_add(bytes.into());
         }
+        self.move_data(Some(-i32::from(bytes)));
     }
 
     /// The packet's tail is cut: at most that many bytes remain, where the number is known.

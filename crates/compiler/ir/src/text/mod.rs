@@ -2,6 +2,7 @@
 //!
 //! A line is one statement, words are separated by spaces, `#` starts a comment. The printer's output
 //! parses back to the same program. Names of reasons, cells, tables and slow paths contain no spaces.
+//! A line `from_ports 0 2` behind the entries names those whose packets come from ports.
 //!
 //! ```text
 //! program DecIPTTL outputs 1

@@ -197,6 +197,11 @@ fn statement(program: &mut Program, open: &mut Option<Block>, words: &mut Words<
                 program.entries.push(words.block()?);
             }
         }
+        "from_ports" => {
+            while words.peek().is_some() {
+                program.from_ports.insert(words.number()?);
+            }
+        }
         _ => *open = Some(head(program, words)?),
     }
     words.done()

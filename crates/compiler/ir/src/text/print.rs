@@ -120,6 +120,10 @@ pub(super) fn program(program: &Program) -> String {
     }
     program.slow.iter().for_each(|name| line(format!("slow {name}")));
     line(format!("entries {}", program.entries.iter().map(|e| b(*e)).collect::<Vec<_>>().join(" ")));
+    if !program.from_ports.is_empty() {
+        let entries = program.from_ports.iter().map(u16::to_string).collect::<Vec<_>>();
+        line(format!("from_ports {}", entries.join(" ")));
+    }
     for (id, block) in program.blocks.iter().enumerate() {
         line(format!("b{id}{}:", block.params.iter().map(|p| format!(" {}", v(*p))).collect::<String>()));
         for (value, instruction) in &block.insts {

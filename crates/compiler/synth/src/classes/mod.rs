@@ -59,6 +59,8 @@ pub use settle::{settle, settled_ends, settled_for_both};
 pub struct Class {
     /// The program's input.
     pub entry: usize,
+    /// Whether its packets come from a port ([`Program::from_ports`](ir::Program::from_ports)).
+    pub is_from_port: bool,
     /// The packets in it.
     pub filter: Filter,
     /// Their exit.
@@ -123,16 +125,21 @@ impl Classes {
                 let (records, cells, finds) = (take(records), take(cells), take(finds));
                 path.state = PathState { records, cells, finds, ..start.clone() };
             }
+            let is_from_port = walker.is_from_port(entry);
             let done = merge::ended(&mut walker.pool, take(&mut walker.done), options);
             walker.found += done.len();
             classes.extend(done.into_iter().map(|path::Done { mut path, exit }| Class {
                 entry,
+                is_from_port,
                 filter: path.filter,
                 exit,
                 end: {
                     if !options.is_over() {
                         let mut make = Maker { pool: &mut walker.pool, facts: &path.facts };
                         path.state.bytes = fields::by_field(&mut make, &path.state.bytes);
+                    }
+                    if is_from_port {
+                        path.state.remove_unset(&walker.pool);
                     }
                     path.state
                 },

@@ -4,7 +4,7 @@ use super::expr::{Atom, Bits, Id, Node, Pool, RecWrite, Root, Write};
 use super::simplify::Maker;
 use super::writes::{read, write};
 use ir::analysis::interval::IntervalSet;
-use packet::anno::Anno;
+use packet::anno::{self, ANNO_BYTES, Anno, EXTRA_LENGTH};
 use packet::field::{Base, Field};
 use std::collections::BTreeMap;
 
@@ -45,6 +45,21 @@ pub struct PathState {
 }
 
 impl PathState {
+    /// The same without annotations: 0 is written to all that are not set then.
+    pub fn without_annotations(mut self, make: &mut Maker<'_>) -> PathState {
+        let zero = make.number(0);
+        let words = (0..ANNO_BYTES as u8).step_by(4).filter(|at| anno::bytes(*at, 4) & !anno::UNSET == 0);
+        self.annos = words.rev().map(|at| Write { bits: Bits::anno(at, 4), value: zero }).collect();
+        self
+    }
+
+    /// Removes what is written to annotations that are not set where packets enter, if it is what is there.
+    pub fn remove_unset(&mut self, pool: &Pool) {
+        let of_capture = Bits::anno(EXTRA_LENGTH.offset, EXTRA_LENGTH.len);
+        let is_unset = |bits: Bits| bits.common(of_capture).is_none();
+        self.annos.retain(|write| !is_unset(write.bits) || pool.constant(write.value) != Some(0));
+    }
+
     /// A packet without any known properties; with `frame`, as a port delivers it.
     pub fn entry(make: &mut Maker<'_>, frame: bool) -> PathState {
         let data = make.pool.atom(Atom::Room);

@@ -74,8 +74,12 @@ impl<'a> Walker<'a> {
     pub fn walk(&mut self, entry: usize) {
         let Some(&start) = self.entries.get(entry) else { return };
         let facts = Facts::default();
+        let is_from_port = self.is_from_port(entry);
         let mut make = Maker { pool: &mut self.pool, facts: &facts };
-        let state = PathState::entry(&mut make, self.options.frames);
+        let mut state = PathState::entry(&mut make, self.options.frames || is_from_port);
+        if is_from_port {
+            state = state.without_annotations(&mut make);
+        }
         let path = Path {
             facts,
             filter: Filter::default(),
@@ -112,6 +116,12 @@ impl<'a> Walker<'a> {
                 }
             }
         }
+    }
+
+    /// Whether packets of an entry are as a port delivers them.
+    pub fn is_from_port(&self, entry: usize) -> bool {
+        let number = self.options.entries.map_or(Some(entry), |some| some.get(entry).copied());
+        number.is_some_and(|number| self.program.from_ports.contains(&(number as u16)))
     }
 
     /// How many more paths may be followed.

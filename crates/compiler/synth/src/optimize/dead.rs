@@ -12,6 +12,7 @@ use super::optimization_note::OptimizationNote;
 use super::retain::retain;
 use super::sink;
 use super::unread::{Unread, at_end};
+use super::within;
 use ir::{Block, Program, Term};
 use packet::field::Base;
 
@@ -47,6 +48,7 @@ pub fn remove(rewritten: &mut Rewritten) {
     }
     sink::behind_tests(program, notes, &starts, &order);
     sink::behind_joins(program, notes, &mut starts);
+    within::merge(program, notes);
     remove_unused(program, notes);
 }
 

@@ -75,6 +75,11 @@ impl Forward<'_> {
                 let at = Position { anchor: self.anchors.of(point), bytes: 0 };
                 self.state.at[Base::Data as usize] = at;
                 self.state.note_bytes(at, 0);
+                if let Some(most) = self.state.most_bytes_from(data)
+                    && let Some(by) = number.and_then(|by| i64::try_from(by).ok())
+                {
+                    self.state.note_lack(at, most.saturating_sub(by).max(0) + 1);
+                }
                 self.state.len = None;
                 self.state.end_version = self.values.fresh();
             }

@@ -13,6 +13,7 @@ use super::value::{Expr, Values, Vn};
 use ir::analysis::interval::{Interval, ones, yields};
 use ir::analysis::order::Order;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
+use packet::anno;
 use packet::field::{Base, Field};
 use rustc_hash::FxHashSet;
 use std::collections::HashMap;
@@ -108,8 +109,9 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         here: program.entries[0],
         state: state.clone(),
     };
-    for entry in &program.entries {
-        walk.send(*entry, state.clone(), &[]);
+    for (number, entry) in (0..).zip(&program.entries) {
+        let unset_annos = if program.from_ports.contains(&number) { anno::UNSET } else { 0 };
+        walk.send(*entry, OptimizerState { unset_annos, ..state.clone() }, &[]);
     }
     for at in 0..walk.order.blocks.len() {
         walk.block(walk.order.blocks[at]);

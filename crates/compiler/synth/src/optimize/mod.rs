@@ -30,6 +30,7 @@ mod sink;
 mod terminators;
 mod unread;
 mod value;
+mod within;
 
 #[cfg(test)]
 pub(crate) mod tests;

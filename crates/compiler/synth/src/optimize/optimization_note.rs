@@ -74,6 +74,11 @@ impl Touch {
         }
     }
 
+    /// Whether all bits of another range are among these.
+    pub fn contains(&self, other: &Touch) -> bool {
+        self.anchor == other.anchor && self.lo <= other.lo && other.hi <= self.hi
+    }
+
     /// Whether two ranges may have bits in common.
     pub fn may_meet(&self, other: &Touch) -> bool {
         if self.kind != other.kind {
@@ -132,6 +137,16 @@ impl OptimizationNote {
             Inst::Load(field) | Inst::Store(field, _) => OptimizationNote::using(field.base),
             _ => OptimizationNote::PURE,
         }
+    }
+
+    /// Whether it reads or writes some of these bits.
+    pub fn meets(&self, touch: &Touch) -> bool {
+        let reads = match self.reads {
+            Reads::Nothing => false,
+            Reads::Bits(read) => read.may_meet(touch),
+            Reads::Packet => touch.kind == Kind::Packet,
+        };
+        reads || self.writes.is_some_and(|written| written.may_meet(touch))
     }
 
     /// For an instruction relative to a base.

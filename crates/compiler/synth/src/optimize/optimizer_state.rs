@@ -5,6 +5,7 @@ use super::linear::Linear;
 use super::value::{Facts, Values, Version, Vn};
 use ir::BinOp;
 use ir::analysis::extent::Extent;
+use packet::anno;
 use packet::field::Base;
 
 /// Beyond this number locations are discarded, oldest first: the work per block stays bounded.
@@ -72,6 +73,8 @@ pub struct OptimizerState {
     pub versions: [Version; 2],
     /// Contents of locations.
     pub places: Vec<(ByteRange, Vn)>,
+    /// The bytes of the annotations that nothing has set yet, a bit for each: they are 0.
+    pub unset_annos: u64,
     /// Lookups, with no creation in the table since.
     pub looked: Vec<Looked>,
     /// Intervals of values.
@@ -104,6 +107,7 @@ impl OptimizerState {
             end_version: values.fresh(),
             versions: [values.fresh(), values.fresh()],
             places: vec![],
+            unset_annos: 0,
             looked: vec![],
             facts: Facts::default(),
             ip_sum: None,
@@ -152,6 +156,7 @@ impl OptimizerState {
             }
         }
         self.places = places;
+        self.unset_annos &= other.unset_annos;
         self.looked.retain(|looked| other.looked.contains(looked));
         self.facts.meet(&other.facts);
         if self.ip_sum != other.ip_sum {
@@ -165,6 +170,9 @@ impl OptimizerState {
     /// The content of a location, if it is known: wholly, as part of a wider one, or in up to three
     /// pieces.
     pub fn held(&self, place: ByteRange, values: &mut Values, anchors: &Anchors) -> Option<Vn> {
+        if self.is_unset(place, anchors) {
+            return Some(values.constant(0));
+        }
         let packet = anchors.is_packet(place.anchor);
         let mut at = place.bit;
         let mut all: Option<Vn> = None;
@@ -200,6 +208,11 @@ impl OptimizerState {
         None
     }
 
+    /// Whether it is annotations that nothing has set.
+    fn is_unset(&self, place: ByteRange, anchors: &Anchors) -> bool {
+        anchors.point(place.anchor) == Point::Anno && bytes_of(place) & !self.unset_annos == 0
+    }
+
     /// Records the content of a location that was read.
     pub fn record_load(&mut self, place: ByteRange, value: Vn, anchors: &Anchors) {
         self.places.push((place, value));
@@ -218,6 +231,9 @@ impl OptimizerState {
 
     /// Discards the contents that a write to a location covers.
     pub fn spoil(&mut self, place: ByteRange, values: &mut Values, anchors: &Anchors) {
+        if anchors.point(place.anchor) == Point::Anno {
+            self.unset_annos &= !bytes_of(place);
+        }
         let packet = anchors.is_packet(place.anchor);
         self.versions[usize::from(!packet)] = values.fresh();
         let mut kept = Vec::with_capacity(self.places.len() + 2);
@@ -258,9 +274,14 @@ impl OptimizerState {
         end.map_or(i64::MIN, |end| end.1 - at.bytes)
     }
 
+    /// An upper bound of them, if a test has shown one.
+    pub fn most_bytes_from(&self, at: Position) -> Option<i64> {
+        self.less.iter().find(|less| less.0 == at.anchor).map(|less| less.1 - at.bytes)
+    }
+
     /// Whether a test has shown that fewer bytes are there.
     pub fn lacks(&self, at: Position, bytes: i64) -> bool {
-        self.less.iter().any(|less| less.0 == at.anchor && less.1 < at.bytes + bytes)
+        self.most_bytes_from(at).is_some_and(|most| most < bytes)
     }
 
     /// Records that fewer bytes are there.
@@ -272,6 +293,11 @@ impl OptimizerState {
     pub fn note_bytes(&mut self, at: Position, bytes: i64) {
         note_bound(&mut self.ends, (at.anchor, at.bytes + bytes), i64::max);
     }
+}
+
+/// The bytes of a range of annotations, a bit for each.
+fn bytes_of(place: ByteRange) -> u64 {
+    anno::bytes((place.bit / 8) as u8, place.width / 8)
 }
 
 /// A bound of the bytes from an anchor to the end of the first segment.

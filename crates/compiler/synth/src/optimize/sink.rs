@@ -6,7 +6,7 @@
 //! Steffen, PLDI 1994). So of the writes of several rewriters the last remains, and each packet that a slow path
 //! takes in between is written there.
 
-use super::optimization_note::{Kind, Notes, OptimizationNote, Reads, Touch};
+use super::optimization_note::{Kind, Notes, OptimizationNote, Touch};
 use super::retain::retain;
 use super::unread::{MOST_SPANS, Unread, at_end};
 use ir::analysis::order::edges_in;
@@ -118,14 +118,8 @@ fn movable(
 
 /// Whether a write can be moved after another instruction.
 fn may_swap(note: &OptimizationNote, touch: &Touch, later: &OptimizationNote) -> bool {
-    let reads = match later.reads {
-        Reads::Nothing => false,
-        Reads::Bits(read) => read.may_meet(touch),
-        Reads::Packet => touch.kind == Kind::Packet,
-    };
-    let writes = later.writes.is_some_and(|written| written.may_meet(touch));
     let moves = later.moves.is_some_and(|base| note.uses >> base as u8 & 1 == 1);
-    !reads && !writes && !moves
+    !later.meets(touch) && !moves
 }
 
 /// A point where a moved write is put: before an instruction of a block, or at the end of the block.

@@ -35,7 +35,7 @@ impl Port for Answers {
     }
 
     fn info(&self) -> PortInfo {
-        PortInfo::default()
+        PortInfo { is_outer: true, ..PortInfo::default() }
     }
 
     fn set_origin(&mut self, origin: u16) {

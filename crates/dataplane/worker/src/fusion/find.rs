@@ -97,7 +97,20 @@ fn layout(
         }
         parts.truncate(before.0);
     }
-    number(parts, &entries)
+    let is_from_port = |from: &(usize, usize), input: usize| {
+        from.1 != input || nodes[from.0].is_from_port || nodes[from.0].class.name == "Idle"
+    };
+    let mut layout = number(parts, &entries);
+    layout.from_ports = (0..)
+        .zip(&layout.entries)
+        .filter(|(_, part)| {
+            let RegionPart { node, input, .. } = layout.parts[**part];
+            let is_pushed = nodes[node].inputs.iter().all(Option::is_none);
+            is_pushed && before[node].iter().all(|from| is_from_port(from, input))
+        })
+        .map(|(entry, _)| entry)
+        .collect();
+    layout
 }
 
 /// Sorts parts, so that those of an element are side by side.
@@ -113,5 +126,6 @@ fn number(mut parts: Vec<RegionPart>, entries: &[usize]) -> RegionLayout {
     }
     let mut entries: Vec<usize> = entries.iter().map(|at| places[*at]).collect();
     entries.sort_unstable();
-    RegionLayout { parts: order.iter().map(|at| parts[*at].clone()).collect(), entries }
+    let parts = order.iter().map(|at| parts[*at].clone()).collect();
+    RegionLayout { parts, entries, from_ports: BTreeSet::new() }
 }

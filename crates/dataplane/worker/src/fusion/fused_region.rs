@@ -124,7 +124,7 @@ impl FusedRegion {
             Some(like) => (Arc::clone(&like.sources), Arc::clone(&like.linked), like.compiled.clone()),
             None => {
                 let parts = parts.iter().enumerate().filter_map(source).collect();
-                let sources = RegionSources { parts, entries: inputs };
+                let sources = RegionSources { parts, entries: inputs, from_ports: layout.from_ports.clone() };
                 let linked = sources.link()?;
                 let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
                 let compiled = match how.is_wanted {

@@ -1,5 +1,7 @@
 //! The parts of a fused region, and how they are wired.
 
+use std::collections::BTreeSet;
+
 /// Where a part's output leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leads {
@@ -31,4 +33,6 @@ pub struct RegionLayout {
     pub parts: Vec<RegionPart>,
     /// The parts at which packets enter, in order.
     pub entries: Vec<usize>,
+    /// The entries, by their places in that list, that only ports feed ([`ir::Program::from_ports`]).
+    pub from_ports: BTreeSet<u16>,
 }

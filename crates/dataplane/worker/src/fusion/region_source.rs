@@ -2,7 +2,7 @@
 
 use super::limits::{self, Measured, TooLarge};
 use ir::Verified;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use synth::link::{LinkError, Linked, Part, link};
 
@@ -12,6 +12,8 @@ pub(crate) struct RegionSources {
     pub parts: Vec<RegionSource>,
     /// For each input of the fused region, the part and its input.
     pub entries: Vec<(usize, usize)>,
+    /// The inputs that only ports feed.
+    pub from_ports: BTreeSet<u16>,
 }
 
 /// A part of a fused region.
@@ -63,7 +65,8 @@ impl RegionSources {
             shares: source.shares,
             next: source.next.clone(),
         });
-        let mut linked = link("region", &parts.collect::<Vec<_>>(), &self.entries)?;
+        let mut linked =
+            link("region", &parts.collect::<Vec<_>>(), &self.entries)?.with_ports(self.from_ports.clone())?;
         let is_seldom = |(part, port): &(usize, usize)| self.parts[*part].seldom.contains(port);
         linked.seldom =
             (0..).zip(&linked.outputs).filter(|(_, of)| is_seldom(of)).map(|(at, _)| at).collect();

@@ -139,6 +139,10 @@ impl FromDevice {
 impl Opaque for FromDevice {}
 
 impl Task for FromDevice {
+    fn is_from_port(&self) -> bool {
+        self.port.info().is_outer && self.force_ip.is_none()
+    }
+
     fn steering(&self) -> Option<FlowSteering> {
         Some(FlowSteering::new(Arc::clone(self.flow_owners.as_ref()?), &self.port.info()))
     }

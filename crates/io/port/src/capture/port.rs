@@ -170,7 +170,7 @@ impl Port for CapturePort {
     }
 
     fn info(&self) -> PortInfo {
-        PortInfo { link_type: self.link_type, ..PortInfo::default() }
+        PortInfo { link_type: self.link_type, is_outer: true, ..PortInfo::default() }
     }
 
     fn set_origin(&mut self, origin: u16) {

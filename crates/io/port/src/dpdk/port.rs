@@ -169,6 +169,7 @@ impl Port for DpdkPort {
             mtu: Some(u32::from(device.mtu)).filter(|&mtu| mtu > 0),
             link_type: LINK_ETHERNET,
             shares_flows: device.rss,
+            is_outer: true,
         }
     }
 
