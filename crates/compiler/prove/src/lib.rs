@@ -76,7 +76,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        let (time, usual) = (Duration::from_secs(60), Duration::from_secs(9));
+        let (time, usual) = (Duration::from_secs(60), Duration::from_millis(7500));
         Limits { time, classes: 20_000, packets: 64, symbolic: true, usual }
     }
 }

@@ -19,10 +19,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// A program with copies has at most this many times the instructions, and [`MORE`] on top.
-const GROWTH: usize = 3;
+const GROWTH: usize = 4;
 const MORE: usize = 400;
-/// The most instructions of programs with copies that are tried: about half a second.
-const MOST_TRIED: usize = 150_000;
+/// The most instructions of programs with copies that are tried: less than a second.
+const MOST_TRIED: usize = 200_000;
 /// Of a larger program, too few copies could be tried.
 const MOST_INSTS: usize = 15_000;
 /// The most instructions that the copies behind one fork add for each read and write that they save of the most that
@@ -30,7 +30,7 @@ const MOST_INSTS: usize = 15_000;
 const MOST_FOR_ONE: usize = 400;
 /// The share of the reads and writes that packets meet on average that they have to save otherwise, for the share of
 /// instructions that they add: with them, copies behind other forks may save more.
-const LEAST_GAIN: f64 = 0.075;
+const LEAST_GAIN: f64 = 0.03;
 /// The share that all copies together have to save of the most that packets meet. What they cost is the time of a
 /// compilation and of a proof.
 const ENOUGH: f64 = 1.0 / 3.0;

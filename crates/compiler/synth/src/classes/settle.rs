@@ -12,6 +12,7 @@
 use super::Class;
 use super::expr::{Atom, BIAS, Bits, Id, Log, Node, Pool, RecWrite, Root, TransportSum, Write};
 use super::facts::Facts;
+use super::fields::by_field;
 use super::filter::{Factor, Filter};
 use super::path_state::{PathState, StateLocation, read_record, write_record};
 use super::simplify::Maker;
@@ -51,7 +52,9 @@ pub fn settled_for_both<'e>(
     let mut both = Filter(a.0.iter().chain(&b.0).cloned().collect());
     let mut settler = Settler::of(pool, &mut both)?;
     settler.has_choices = true;
-    settler.note_sums(&both.required());
+    let required = both.required();
+    settler.pin_sums(&required);
+    settler.note_sums(&required);
     let filter = settler.filter(&both);
     if filter.is_never() || Facts::of(settler.pool, filter.required()).is_none() {
         return None;
@@ -164,7 +167,12 @@ impl Settler<'_> {
             }
         }
         end.cells.values_mut().for_each(|id| *id = self.id(*id));
+        let is_moved = end.bytes.iter().any(|write| self.moved_bits(write.bits) != write.bits);
         end.bytes = self.writes(&end.bytes);
+        if is_moved {
+            // Where no header was known to be, they were cut elsewhere.
+            end.bytes = by_field(&mut self.make(), &end.bytes);
+        }
         end.annos = self.writes(&end.annos);
         end.records = self.rec_writes(&end.records);
         end.finds.iter_mut().for_each(|find| *find = self.found(*find));
@@ -432,8 +440,15 @@ impl Settler<'_> {
             true => (set.intersection(&all), a, b),
             false => (set.complement(u64::MAX).intersection(&all), b, a),
         };
-        let c = self.pool.add(Node::In(of, set));
+        // What it is in any case decides.
+        let c = if set == all { self.pool.number(1) } else { self.pool.add(Node::In(of, set)) };
         (c, a, b)
+    }
+
+    /// Notes updated checksums that conditions say are one number: a program may write that number.
+    fn pin_sums(&mut self, required: &BTreeMap<Id, IntervalSet>) {
+        let sums = required.iter().filter(|(id, _)| matches!(self.pool.node(**id), Node::Csum(..)));
+        self.pinned.extend(sums.filter_map(|(id, set)| Some((*id, set.only()?))));
     }
 
     /// Notes what conditions say of sums, in their form here.
@@ -674,6 +689,29 @@ mod tests {
         let mut settler = Settler::of(&mut pool, &mut within.clone()).expect("packets pass");
         settler.has_choices = true;
         assert_eq!([turned, twice].map(|id| settler.id(id)), [settler.id(plain); 2]);
+    }
+
+    /// A choice by a difference that the filter limits to what the choice asks for is none; a checksum that the filter says
+    /// is one number is that number.
+    #[test]
+    fn what_both_filters_say_decides() {
+        let mut pool = Pool::default();
+        let [long, short, a, b] = [0, 1, 2, 3].map(|cell| pool.atom(Atom::Cell(cell)));
+        let less = pool.add(Node::Sum(BIAS, [(long, 1), (short, u64::MAX)].into()));
+        let asked = pool.add(Node::In(less, IntervalSet::range(BIAS + 5, BIAS + 17)));
+        let choice = pool.add(Node::Select(asked, a, b));
+        let sum = pool.add(Node::Csum(a, b, long, 16));
+        let within = Filter(vec![
+            Factor::Is(less, IntervalSet::range(BIAS + 8, BIAS + 17)),
+            Factor::Is(sum, IntervalSet::one(0)),
+        ]);
+        let required = within.required();
+        let mut settler = Settler::of(&mut pool, &mut within.clone()).expect("packets pass");
+        settler.has_choices = true;
+        settler.pin_sums(&required);
+        settler.note_sums(&required);
+        assert_eq!(settler.id(choice), a);
+        assert_eq!(settler.id(sum), settler.pool.number(0));
     }
 
     /// Alternatives in others are left out where the same stand around them, and not where they stand in the

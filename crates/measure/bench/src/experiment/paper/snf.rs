@@ -97,8 +97,8 @@ fn chain_replies(lab: &mut Lab, lengths: &'static [u32]) -> Figure {
         format!("with a flow cache {last} NAPTs both ways keep half of the rate of one at least (Mpps)");
     figure.expect((of(last), of(1.0)), &told, |many, one| many > one / 2.0);
     figure.add_note(
-        "Both ways of a router meet in its routing table, so packets enter the fused region anew at each router: such \
-         routers cost more than those of the figure above, which have one way.",
+        "Both ways of a router meet in its routing table. In the fused region they are ways of their own, and a packet that \
+         turns back at a router leaves it.",
     );
     figure
 }
