@@ -2,6 +2,7 @@
 
 use crate::blast::{Blaster, Run};
 use crate::gates::{Bit, Word};
+use packet::anno;
 use packet::field::Base;
 use std::collections::{BTreeMap, BTreeSet};
 use synth::classes::expr::{Atom, Root};
@@ -42,6 +43,17 @@ pub struct Difference {
     pub bit: Bit,
 }
 
+/// The annotations' byte of a bit: the last byte comes first.
+fn annotation_byte(bit: i32) -> i32 {
+    anno::ANNO_BYTES as i32 - 1 - bit.div_euclid(8)
+}
+
+/// Whether a bit of the annotations is 0 where packets come from a port.
+fn is_unset(bit: i32) -> bool {
+    u32::try_from(annotation_byte(bit))
+        .is_ok_and(|byte| anno::UNSET.checked_shr(byte).is_some_and(|of| of & 1 == 1))
+}
+
 /// The effects of a class, as bits.
 pub fn outcome(blaster: &mut Blaster<'_>, class: &Class) -> Outcome {
     let end = &class.end;
@@ -70,6 +82,11 @@ pub fn outcome(blaster: &mut Blaster<'_>, class: &Class) -> Outcome {
         let mut annos = BTreeMap::new();
         for run in blaster.runs(&end.annos) {
             annos.extend(run.1);
+        }
+        // Such packets enter without annotations: their bits are 0 for the solver, too. A blaster has classes of one entry.
+        for bit in annos.keys().filter(|bit| class.is_from_port && is_unset(**bit)) {
+            let own = blaster.packet_bit(Root::Anno, *bit);
+            blaster.gates.clause(&[!own]);
         }
         annos.retain(|bit, value| blaster.packet_bit(Root::Anno, *bit) != *value);
         let mut bytes = blaster.runs(&end.bytes);
@@ -143,7 +160,7 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome, bytes: B
         for bit in bits {
             let own = blaster.packet_bit(Root::Anno, bit);
             let value = |of: &BTreeMap<i32, Bit>| of.get(&bit).copied().unwrap_or(own);
-            let byte = (packet::anno::ANNO_BYTES as i32) - 1 - bit.div_euclid(8);
+            let byte = annotation_byte(bit);
             note(&format!("annotation byte {byte}"), blaster.gates.xor(value(&a.annos), value(&b.annos)));
         }
         let bytes = match bytes {

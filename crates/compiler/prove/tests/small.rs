@@ -242,6 +242,28 @@ fn annotations_are_not_set_where_packets_come_from_ports() {
     assert!(proof.differs.is_some());
 }
 
+/// A program that leaves out a write of the 0 that is there does the same: the solver's packets have no annotations either.
+#[test]
+fn an_annotation_that_is_set_to_nothing_may_be_left_out() {
+    let mut f = Builder::new("region", 2);
+    let short = f.drop_block("short");
+    f.need(Base::Data, 34, short);
+    let to = f.eval(load(Field::bytes(Base::Data, 30, 4)));
+    let (nowhere, somewhere) = f.branch(to.equals(0));
+    f.at(nowhere);
+    f.store_anno(packet::anno::DST_IP, to);
+    f.emit(0);
+    f.at(somewhere);
+    f.emit(1);
+    let setup = Setup { programs: vec![f.finish().expect("a program")], next: vec![vec![None, None]] };
+    let linked = setup.linked().with_ports([0].into()).expect("a program");
+    let made = optimize(&linked.program).expect("a program");
+    assert!(!ir::text::print(&made).contains("store_anno"), "{}", ir::text::print(&made));
+    let proof = setup.prove(&linked, &made, &Limits::default());
+    assert!(proof.is_equal(), "{:?}", proof.comparison);
+    assert!(proof.differs.is_none());
+}
+
 /// Two bytes counted from two headers, which may be one byte.
 fn two_headers(outputs: usize, program: impl FnOnce(&mut Builder, [Field; 2])) -> Verified {
     let mut f = Builder::new("region", outputs);

@@ -106,7 +106,7 @@ fn napts(count: usize) -> String {
 fn without_headers(folder: &Folder) {
     let nf: String = (0..5)
         .map(|at| format!("r{at} :: IPRewriter(pattern 203.0.113.{at} 1024-65535# - - 0 0); "))
-        .chain(["FromDevice(0) -> r0 -> r1 -> r2 -> r3 -> r4 -> ToDevice(1);".into()])
+        .chain(["FromDevice(0, FORCE_IP true) -> r0 -> r1 -> r2 -> r3 -> r4 -> ToDevice(1);".into()])
         .collect();
     let text = format!("links = [\"in -> [0]a[1] -> out\"]\n[ports]\nin = {PORT}\nout = {PORT}\n");
     folder.write("without-headers.toml", &format!("{text}[nf.a]\ninline = \"{nf}\"\n"));
