@@ -43,6 +43,11 @@ pub const fn bytes(offset: u8, len: u8) -> u64 {
 /// reads a capture sets.
 pub const UNSET: u64 = bytes(0, ANNO_BYTES as u8) & !bytes(EXTRA_LENGTH.offset, EXTRA_LENGTH.len);
 
+/// Whether a byte is 0 in a packet without annotations.
+pub const fn is_unset(byte: usize) -> bool {
+    byte < ANNO_BYTES && UNSET >> byte & 1 == 1
+}
+
 macro_rules! annos {
     ($( $(#[$doc:meta])* $konst:ident = $name:literal, $offset:expr, $len:expr; )*) => {
         $( $(#[$doc])* pub const $konst: Anno = Anno { offset: $offset, len: $len }; )*

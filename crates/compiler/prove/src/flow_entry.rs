@@ -32,8 +32,8 @@ pub struct FlowEntry<'t> {
     /// Whether other packets of the flow are run, too.
     pub is_new: bool,
     pub layout: Layout,
-    /// The bytes of annotations that packets may have when they enter, a bit for each.
-    may_set: u64,
+    /// Whether packets come from a port, without annotations.
+    is_from_port: bool,
 }
 
 /// What the entry did to a packet.
@@ -99,8 +99,16 @@ impl Templates {
         let Some((cache_program, met)) = self.known.get_mut(&which) else { return Ok(None) };
         *met += 1;
         let is_new = *met <= CHANGED;
-        let may_set = if whole.from_ports.contains(&(entry as u16)) { !anno::UNSET } else { !0 };
-        Ok(Some(FlowEntry { cache_program, recording, tables, key: key.into(), is_new, layout, may_set }))
+        let is_from_port = whole.from_ports.contains(&(entry as u16));
+        Ok(Some(FlowEntry {
+            cache_program,
+            recording,
+            tables,
+            key: key.into(),
+            is_new,
+            layout,
+            is_from_port,
+        }))
     }
 }
 
@@ -185,7 +193,7 @@ impl FlowEntry<'_> {
         // Ethernet's addresses and type.
         [0, 6, 12].into_iter().for_each(|at| with(&[(data + at, !byte(data + at))], false));
         // Annotations, and shorter packets.
-        for at in (0..made.packet.anno.len()).filter(|at| self.may_set >> at & 1 == 1) {
+        for at in (0..made.packet.anno.len()).filter(|at| !self.is_from_port || !anno::is_unset(*at)) {
             let mut other = made.clone();
             other.packet.anno[at] ^= 1;
             all.push(other);

@@ -50,8 +50,7 @@ fn annotation_byte(bit: i32) -> i32 {
 
 /// Whether a bit of the annotations is 0 where packets come from a port.
 fn is_unset(bit: i32) -> bool {
-    u32::try_from(annotation_byte(bit))
-        .is_ok_and(|byte| anno::UNSET.checked_shr(byte).is_some_and(|of| of & 1 == 1))
+    usize::try_from(annotation_byte(bit)).is_ok_and(anno::is_unset)
 }
 
 /// The effects of a class, as bits.

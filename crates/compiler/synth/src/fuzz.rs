@@ -216,7 +216,7 @@ impl<'a> Runner<'a> {
 /// Makes a packet one that a port delivers ([`Program::from_ports`]).
 fn deliver(packet: &mut Packet) {
     (packet.mac, packet.net, packet.trans) = (packet.data(), NO_HEADER, NO_HEADER);
-    let unset = packet.anno.iter_mut().enumerate().filter(|(at, _)| anno::UNSET >> at & 1 == 1);
+    let unset = packet.anno.iter_mut().enumerate().filter(|(at, _)| anno::is_unset(*at));
     unset.for_each(|(_, byte)| *byte = 0);
 }
 

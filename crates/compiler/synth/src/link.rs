@@ -15,6 +15,7 @@ pub use flow::{Flow, Side, Step, Wire};
 
 use ir::program::Cell;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value, Verified};
+use packet::field;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// An element of a fused region.
@@ -69,15 +70,20 @@ impl Linked {
         for (zero, entry) in (next..).map(Value).zip(&entries) {
             let Some(start) = program.entries.get_mut(usize::from(*entry)) else { continue };
             origins.push(origins[start.index()]);
-            let insts =
-                vec![(Some(zero), Inst::Const(0)), (None, Inst::SetBase(packet::field::Base::Mac, zero))];
             let to = std::mem::replace(start, BlockId(program.blocks.len() as u32));
-            program.blocks.push(Block { params: vec![], insts, term: Term::Jump(to, vec![]) });
+            program.blocks.push(mac_at_start(zero, to));
         }
         program.from_ports = entries;
         let origins = drop_unreached(&mut program, &origins);
         Ok(Linked { program: Verified::new(program)?, origins, ..self })
     }
+}
+
+/// A block for packets whose MAC header is the first byte: it is set once more to what it is, so that the verifier knows it,
+/// too. Its value is a new one.
+pub(crate) fn mac_at_start(zero: Value, then: BlockId) -> Block {
+    let insts = vec![(Some(zero), Inst::Const(0)), (None, Inst::SetBase(field::Base::Mac, zero))];
+    Block { params: vec![], insts, term: Term::Jump(then, vec![]) }
 }
 
 /// A fused region that cannot be linked.

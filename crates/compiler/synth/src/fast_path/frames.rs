@@ -5,6 +5,7 @@
 //! [`split`] makes, it is known where the MAC header is.
 
 use crate::copy::{InPlaceOf, copy_from};
+use crate::link::mac_at_start;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 
@@ -17,19 +18,18 @@ pub(super) fn split(program: &mut Program, entry: usize, left: &mut usize) -> Op
     let copied = copy_from(program, start, InPlaceOf::default(), true);
     let next = program.value_count() as u32;
     let value = |at: u32| Value(next + at);
-    // The position is set once more to what it is, so that the verifier knows it, too.
-    let insts = vec![(Some(value(3)), Inst::Const(0)), (None, Inst::SetBase(Base::Mac, value(3)))];
-    let copy = push(program, insts, Term::Jump(copied, vec![]));
+    let copy = push(program, mac_at_start(value(3), copied));
     let insts = vec![
         (Some(value(0)), Inst::Offset(Base::Mac)),
         (Some(value(1)), Inst::Const(0)),
         (Some(value(2)), Inst::Bin(BinOp::Eq, value(0), value(1))),
     ];
-    program.entries[entry] = push(program, insts, Term::Branch(value(2), copy, start));
+    let term = Term::Branch(value(2), copy, start);
+    program.entries[entry] = push(program, Block { params: vec![], insts, term });
     Some(())
 }
 
-fn push(program: &mut Program, insts: Vec<(Option<Value>, Inst)>, term: Term) -> BlockId {
-    program.blocks.push(Block { params: vec![], insts, term });
+fn push(program: &mut Program, block: Block) -> BlockId {
+    program.blocks.push(block);
     BlockId(program.blocks.len() as u32 - 1)
 }
