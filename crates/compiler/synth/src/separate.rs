@@ -36,7 +36,7 @@ const LEAST_GAIN: f64 = 0.03;
 const ENOUGH: f64 = 1.0 / 3.0;
 /// The same if the program with copies has at most [`SMALL`] instructions.
 const ENOUGH_OF_SMALL: f64 = 0.05;
-const SMALL: usize = 1_000;
+const SMALL: usize = 2_000;
 
 /// The program with copies, and what the optimiser removed from it last; `None` where they are not worth it. `known` is
 /// what it was optimised with.

@@ -73,6 +73,8 @@ struct Settler<'a> {
     facts: Facts,
     /// Numbers of records that the filter says, by their expressions as they were.
     pinned: FxHashMap<Id, u64>,
+    /// Those that are bits of a number, by that number: the lowest bit and how many.
+    pinned_bits: FxHashMap<Id, BTreeMap<u8, (u8, u64)>>,
     /// What the filter says of sums of several terms.
     sums: FxHashMap<Id, IntervalSet>,
     /// Bits as they were, and where they are.
@@ -130,12 +132,19 @@ impl Settler<'_> {
             is_of_record.then_some(())?;
             Some((*id, set.only()?))
         });
-        let pinned = pinned.collect();
+        let pinned: FxHashMap<Id, u64> = pinned.collect();
+        let mut pinned_bits: FxHashMap<Id, BTreeMap<u8, (u8, u64)>> = FxHashMap::default();
+        for (id, number) in &pinned {
+            if let Node::Slice(of, low, width) = pool.node(*id) {
+                pinned_bits.entry(*of).or_default().insert(*low, (*width, *number));
+            }
+        }
         Some(Settler {
             pool,
             arrived,
             facts,
             pinned,
+            pinned_bits,
             sums: FxHashMap::default(),
             places: FxHashMap::default(),
             lengths: BTreeSet::new(),
@@ -244,7 +253,7 @@ impl Settler<'_> {
             Some(known) => *known,
             None => {
                 // A number does not take the place of what says it.
-                let of = if self.pinned.contains_key(&id) { self.again(id) } else { self.id(id) };
+                let of = if self.pinned.contains_key(&id) { self.unpinned(id) } else { self.id(id) };
                 let holds = self.is_in(of, set);
                 self.conditions.insert((id, set.clone()), holds);
                 holds
@@ -326,10 +335,42 @@ impl Settler<'_> {
                     None => id,
                 }
             }
-            _ => self.again(id),
+            _ => self.with_pinned_bits(id),
         };
         self.known.insert(id, settled);
         settled
+    }
+
+    /// A number of a record that the filter says, as it is.
+    fn unpinned(&mut self, id: Id) -> Id {
+        match *self.pool.node(id) {
+            Node::Slice(of, low, width) => {
+                let of = self.again(of);
+                self.make().slice(of, low, width)
+            }
+            _ => self.again(id),
+        }
+    }
+
+    /// An expression, with the numbers that the filter says of some of its bits.
+    fn with_pinned_bits(&mut self, id: Id) -> Id {
+        let settled = self.again(id);
+        let Some(pinned) = self.pinned_bits.get(&id).cloned() else { return settled };
+        let (mut parts, mut at, bits) = (vec![], 0, self.pool.width(settled));
+        for (low, (width, number)) in pinned {
+            if low < at {
+                continue;
+            }
+            if at < low {
+                parts.push((at, self.make().slice(settled, at, low - at)));
+            }
+            parts.push((low, self.pool.number(number)));
+            at = low + width;
+        }
+        if at < bits {
+            parts.push((at, self.make().slice(settled, at, bits - at)));
+        }
+        self.make().cat(&parts)
     }
 
     fn again(&mut self, id: Id) -> Id {

@@ -47,6 +47,10 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
         Node::RecLoad(..) | Node::Read(..) | Node::Slice(..) if make.pool.width(id) > 16 => {
             for low in (0..make.pool.width(id)).step_by(16) {
                 let word = make.slice(id, low, 16);
+                if word == id {
+                    // All others are known to be 0.
+                    return Residue::only(id);
+                }
                 sum.add(&residue(make, word), 1);
             }
         }

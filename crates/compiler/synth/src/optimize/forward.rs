@@ -9,6 +9,7 @@ use super::Known;
 use super::byte_range::{Anchors, ByteRange, Point};
 use super::optimization_note::{Notes, OptimizationNote, Reads, Touch};
 use super::optimizer_state::{IsSet, OptimizerState, Position};
+use super::read_fields::ReadFields;
 use super::value::{Expr, Values, Vn};
 use ir::analysis::interval::{Interval, ones, yields};
 use ir::analysis::order::Order;
@@ -34,6 +35,9 @@ struct Param {
     range: Interval,
 }
 
+/// The facts on an edge to a join, and the block that it leaves; none for an entry.
+pub(super) type Edge = (Option<BlockId>, OptimizerState);
+
 pub(super) struct Forward<'a> {
     pub(super) program: &'a Program,
     pub(super) known: &'a Known,
@@ -45,6 +49,10 @@ pub(super) struct Forward<'a> {
     pub(super) values: Values,
     pub(super) anchors: Anchors,
     states: Vec<Option<OptimizerState>>,
+    /// The edges to each join that were walked.
+    edges: Vec<Vec<Edge>>,
+    /// What is read behind each block.
+    pub(super) reads: ReadFields,
     params: Vec<Option<Vec<Param>>>,
     reached: Vec<bool>,
     /// The numbers of the old program's values.
@@ -94,10 +102,12 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         known,
         relies_on_pulls: super::pulls::relies_on_pulls(program, &order),
         read_fields: read_fields(program, &order),
+        reads: ReadFields::of(program, &order.blocks),
         order,
         values,
         anchors,
         states: vec![None; count],
+        edges: vec![vec![]; count],
         params: vec![None; count],
         reached: vec![false; count],
         numbers: vec![unset; program.value_count()],
@@ -111,7 +121,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     };
     for (number, entry) in (0..).zip(&program.entries) {
         let unset_annos = if program.from_ports.contains(&number) { anno::UNSET } else { 0 };
-        walk.send(*entry, OptimizerState { unset_annos, ..state.clone() }, &[]);
+        walk.send_from(None, *entry, OptimizerState { unset_annos, ..state.clone() }, &[]);
     }
     for at in 0..walk.order.blocks.len() {
         walk.block(walk.order.blocks[at]);
@@ -123,6 +133,10 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
 impl Forward<'_> {
     /// Passes the state on to a successor.
     pub(super) fn send(&mut self, to: BlockId, state: OptimizerState, args: &[Vn]) {
+        self.send_from(Some(self.here), to, state, args);
+    }
+
+    fn send_from(&mut self, from: Option<BlockId>, to: BlockId, state: OptimizerState, args: &[Vn]) {
         let at = to.index();
         self.reached[at] = true;
         let handed =
@@ -137,6 +151,9 @@ impl Forward<'_> {
         }
         if is_bare_exit(&self.program.blocks[at]) {
             return;
+        }
+        if self.order.preds[at] > 1 {
+            self.edges[at].push((from, state.clone()));
         }
         match &mut self.states[at] {
             None => self.states[at] = Some(state),
@@ -168,6 +185,8 @@ impl Forward<'_> {
             }
             self.numbers[param.0 as usize] = number;
         }
+        let mut edges = std::mem::take(&mut self.edges[id.index()]);
+        self.join(id, &mut edges);
         for &(value, inst) in &old.insts {
             let number = self.inst(inst);
             if let (Some(value), Some(number)) = (value, number) {

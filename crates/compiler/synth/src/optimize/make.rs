@@ -120,7 +120,7 @@ impl Forward<'_> {
 
     /// The number of instructions that compute a value from those available on this side of the last
     /// stage boundary, or on any side.
-    fn cost(&self, number: Vn, depth: u32, any_side: bool) -> Option<u32> {
+    pub(super) fn cost(&self, number: Vn, depth: u32, any_side: bool) -> Option<u32> {
         if self.holder(number, any_side).is_some() {
             return Some(0);
         }
