@@ -208,8 +208,7 @@ impl Forward<'_> {
     }
 
     pub(super) fn place(&self, field: Field) -> ByteRange {
-        let at = self.state.at[field.base as usize];
-        ByteRange { anchor: at.anchor, bit: at.bytes * 8 + i64::from(field.bit), width: field.width }
+        self.state.place(field)
     }
 
     /// The location that an instruction reads or writes, except in a record.

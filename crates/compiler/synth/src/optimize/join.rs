@@ -7,13 +7,16 @@
 use super::byte_range::ByteRange;
 use super::forward::{Edge, Forward};
 use super::optimizer_state::IsSet;
+use super::sink::split_edge;
 use super::value::{Expr, Vn};
 use ir::analysis::interval::Interval;
-use ir::{BinOp, Block, BlockId, Term, Value};
+use ir::{BinOp, BlockId, Term, Value};
 use packet::field::Field;
 
 /// The number of instructions up to which a content is computed for a join, whether the path needs it or not.
 const MOST_COST: u32 = 2;
+/// The depth of its expression.
+const MOST_DEPTH: u32 = 3;
 /// Beyond this number of parameters a join gets no more.
 const MOST_PARAMS: usize = 24;
 
@@ -28,12 +31,12 @@ impl Forward<'_> {
     /// At the start of a join, whose facts are those that hold on all edges: gives it parameters.
     pub(super) fn join(&mut self, id: BlockId, edges: &mut [Edge]) {
         // Behind a lookup, they would be carried over the stage boundary.
-        let fits = |walk: &Self, from: &Option<BlockId>| {
+        let fits = |from: &Option<BlockId>| {
             from.is_some_and(|from| {
-                !walk.program.is_barrier(&walk.program.block(from).term, walk.known.is_walked)
+                !self.program.is_barrier(&self.program.block(from).term, self.known.is_walked)
             })
         };
-        if edges.len() < 2 || !edges.iter().all(|(from, _)| fits(self, from)) {
+        if edges.len() < 2 || !edges.iter().all(|(from, _)| fits(from)) {
             return;
         }
         let mut joined: Vec<Joined> = vec![];
@@ -56,37 +59,29 @@ impl Forward<'_> {
         }
         let (mut contents, mut range): (Vec<Vn>, Option<Interval>) = (vec![], None);
         for (_, state) in edges.iter() {
-            let at = state.at[field.base as usize];
             if state.set[field.base as usize] != IsSet::Yes {
                 return None;
             }
-            let place =
-                ByteRange { anchor: at.anchor, bit: at.bytes * 8 + i64::from(field.bit), width: field.width };
-            let content = state.held(place, &mut self.values, &self.anchors)?;
+            let content = state.held(state.place(field), &mut self.values, &self.anchors)?;
             let content = self.values.settled(content, &state.facts);
             let here = self.values.range(content, &state.facts);
             range = Some(range.map_or(here, |range| range.hull(here)));
             contents.push(content);
         }
-        let of_block = |at: usize| (edges[at].0, contents[at]);
-        let is_one = (0..edges.len())
-            .all(|at| (0..at).all(|other| edges[other].0 != edges[at].0 || of_block(other) == of_block(at)));
-        if !is_one {
+        // Edges out of one block become one, with one content.
+        let is_one =
+            |at: usize| (0..at).all(|other| edges[other].0 != edges[at].0 || contents[other] == contents[at]);
+        if !(0..edges.len()).all(is_one) {
             return None;
         }
         if contents.iter().all(|content| *content == contents[0]) {
             self.state.record_load(place, contents[0], &self.anchors);
             return None;
         }
-        let here = self.here;
-        let can_make = edges.iter_mut().zip(&contents).all(|((from, state), content)| {
-            self.here = from.unwrap_or(here);
-            std::mem::swap(&mut self.state, state);
-            let cost = self.cost_here(*content);
-            std::mem::swap(&mut self.state, state);
-            cost.is_some_and(|cost| cost <= MOST_COST)
-        });
-        self.here = here;
+        let can_make = edges
+            .iter_mut()
+            .zip(&contents)
+            .all(|(edge, content)| self.on_edge(edge, |walk| walk.is_cheap(*content)));
         let joined = Joined { place, contents, range: range? };
         can_make.then(|| {
             // The ones behind it see that it is there.
@@ -97,23 +92,19 @@ impl Forward<'_> {
 
     fn add_params(&mut self, id: BlockId, edges: &mut [Edge], joined: &[Joined]) {
         let mut seen: Vec<BlockId> = vec![];
-        for (at, (from, state)) in edges.iter_mut().enumerate() {
-            let Some(from) = from.filter(|from| !seen.contains(from)) else { continue };
+        for (at, edge) in edges.iter_mut().enumerate() {
+            let Some(from) = edge.0.filter(|from| !seen.contains(from)) else { continue };
             seen.push(from);
-            self.here = from;
-            std::mem::swap(&mut self.state, state);
-            let args: Vec<Value> = joined.iter().map(|joined| self.value(joined.contents[at])).collect();
-            std::mem::swap(&mut self.state, state);
-            if let Term::Jump(_, known) = &mut self.out[from.index()].term {
+            let args: Vec<Value> = self
+                .on_edge(edge, |walk| joined.iter().map(|joined| walk.value(joined.contents[at])).collect());
+            let jump = match self.out[from.index()].term {
+                Term::Jump(..) => from,
+                _ => split_edge(&mut self.out, &mut self.notes, (from, id)),
+            };
+            if let Term::Jump(_, known) = &mut self.out[jump.index()].term {
                 known.extend(args);
-                continue;
             }
-            let split = BlockId(self.out.len() as u32);
-            self.out.push(Block { params: vec![], insts: vec![], term: Term::Jump(id, args) });
-            self.notes.push(vec![]);
-            self.out[from.index()].term.map_successors(|old| if old == id { split } else { old });
         }
-        self.here = id;
         for Joined { place, range, .. } in joined {
             let (number, value) = (self.values.own(*range), self.fresh());
             self.out[id.index()].params.push(value);
@@ -123,13 +114,24 @@ impl Forward<'_> {
         }
     }
 
-    /// The number of instructions that compute a value here, on this side of the last stage boundary.
-    fn cost_here(&self, number: Vn) -> Option<u32> {
-        match self.values.expr(number) {
-            Expr::Const(_) => Some(0),
-            // Its parts are contents by themselves.
-            Expr::Bin(BinOp::Or, ..) => self.holder(number, true).map(|_| 0),
-            _ => self.cost(number, 3, true),
+    /// Does something at the end of the block that an edge leaves.
+    fn on_edge<T>(&mut self, (from, state): &mut Edge, what: impl FnOnce(&mut Self) -> T) -> T {
+        let here = self.here;
+        self.here = from.unwrap_or(here);
+        std::mem::swap(&mut self.state, state);
+        let done = what(self);
+        std::mem::swap(&mut self.state, state);
+        self.here = here;
+        done
+    }
+
+    /// Whether a value is there, perhaps from before a stage boundary, or takes few instructions.
+    fn is_cheap(&self, number: Vn) -> bool {
+        // The prover has other expressions behind what is put together from two contents.
+        let is_of_two = matches!(self.values.expr(number), Expr::Bin(BinOp::Or, ..));
+        if is_of_two {
+            return self.holder(number, true).is_some();
         }
+        self.cost(number, MOST_DEPTH, true).is_some_and(|cost| cost <= MOST_COST)
     }
 }

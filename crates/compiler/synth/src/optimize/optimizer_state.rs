@@ -6,7 +6,7 @@ use super::value::{Facts, Values, Version, Vn};
 use ir::BinOp;
 use ir::analysis::extent::Extent;
 use packet::anno;
-use packet::field::Base;
+use packet::field::{Base, Field};
 
 /// Beyond this number locations are discarded, oldest first: the work per block stays bounded.
 const MOST_PLACES: usize = 64;
@@ -165,6 +165,12 @@ impl OptimizerState {
         if self.right != other.right {
             self.right = None;
         }
+    }
+
+    /// The location of a field.
+    pub fn place(&self, field: Field) -> ByteRange {
+        let at = self.at[field.base as usize];
+        ByteRange { anchor: at.anchor, bit: at.bytes * 8 + i64::from(field.bit), width: field.width }
     }
 
     /// The content of a location, if it is known: wholly, as part of a wider one, or in up to three

@@ -54,7 +54,7 @@ pub(super) fn behind_tests(
                 to
             } else {
                 splits = splits.saturating_sub(1);
-                split_edge(program, notes, (id, to))
+                split_edge(&mut program.blocks, notes, (id, to))
             };
             program.blocks[target.index()].insts.splice(0..0, insts);
             notes[target.index()].splice(0..0, moved_notes);
@@ -69,11 +69,15 @@ pub(super) fn behind_tests(
 }
 
 /// Adds an empty block on the edges from a block to another one.
-fn split_edge(program: &mut Program, notes: &mut Notes, (from, to): (BlockId, BlockId)) -> BlockId {
-    let split = BlockId(program.blocks.len() as u32);
-    program.blocks.push(Block { params: vec![], insts: vec![], term: Term::Jump(to, vec![]) });
+pub(super) fn split_edge(
+    blocks: &mut Vec<Block>,
+    notes: &mut Notes,
+    (from, to): (BlockId, BlockId),
+) -> BlockId {
+    let split = BlockId(blocks.len() as u32);
+    blocks.push(Block { params: vec![], insts: vec![], term: Term::Jump(to, vec![]) });
     notes.push(vec![]);
-    program.blocks[from.index()].term.map_successors(|old| if old == to { split } else { old });
+    blocks[from.index()].term.map_successors(|old| if old == to { split } else { old });
     split
 }
 
@@ -267,7 +271,7 @@ fn put(
                 notes[id.index()].push(note);
             }
             Target::Edge(id, to) => {
-                let split = split_edge(program, notes, (id, to));
+                let split = split_edge(&mut program.blocks, notes, (id, to));
                 program.blocks[split.index()].insts.push(inst);
                 notes[split.index()].push(note);
                 starts.push(starts[to.index()].clone());
