@@ -5,6 +5,7 @@
 
 use crate::bounds::{Bounds, Index, Known, MOST_CASES};
 use crate::cover::{self, Packets};
+use crate::parallel;
 use ir::Verified;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -172,7 +173,6 @@ impl EntryClasses {
         let mut pairs = Pairs::default();
         let mut questions = vec![];
         let cases = Cell::new(MOST_CASES);
-        let mut left_for_both = MOST_FOR_BOTH;
         // The classes of the elements that may not be in one of the program, with those of the program that may have some
         // of their packets.
         let (mut outside, mut count_outside) = (vec![], 0);
@@ -222,24 +222,24 @@ impl EntryClasses {
             }
             pairs.apart += theirs.len() - meeting.len();
             pairs.same += same.len();
-            let mut others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
-            let pool = &mut self.elements.pool;
-            others.retain(|at| {
-                if left_for_both == 0 || deadline.is_over() {
-                    return true;
-                }
-                left_for_both -= 1;
-                match for_both(pool, class, &theirs[*at]) {
-                    ForBoth::Same => pairs.same += 1,
-                    ForBoth::Apart => pairs.apart += 1,
-                    ForBoth::Open => return true,
-                }
-                false
-            });
+            let others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
             if !others.is_empty() {
                 questions.push(Question { class: number, others });
             }
         }
+        let decided = for_both(&self.elements.pool, [mine, theirs], &questions, deadline);
+        let mut decided = decided.into_iter();
+        for question in &mut questions {
+            question.others.retain(|_| {
+                match decided.next() {
+                    Some(ForBoth::Same) => pairs.same += 1,
+                    Some(ForBoth::Apart) => pairs.apart += 1,
+                    Some(ForBoth::Open) | None => return true,
+                }
+                false
+            });
+        }
+        questions.retain(|question| !question.others.is_empty());
         self.pairs = pairs;
         if self.has_all_ways() {
             // What is in the elements' classes is in the program's where each of these is in one of those.
@@ -291,6 +291,8 @@ fn ends_same(exit: Exit, [a, b]: [&PathState; 2]) -> bool {
 const MOST_OTHERS: usize = 64;
 /// Pairs of an entry's classes that are put into one form, of those that would be questions for the solver.
 const MOST_FOR_BOTH: usize = 100_000;
+/// So many by one thread, one after the other.
+const PAIRS_AT_ONCE: usize = 500;
 
 /// What the form that the filters of two classes give both says of them.
 enum ForBoth {
@@ -302,14 +304,49 @@ enum ForBoth {
     Open,
 }
 
-/// Compares a class of the elements with one of the program in that form: the program may treat packets apart that are
-/// one class of the elements, and knows more of each.
-fn for_both(pool: &mut Pool, class: &Class, other: &Class) -> ForBoth {
-    let ends = may_do_same(class, other).then_some([&class.end, &other.end]);
-    match settled_for_both(pool, [&class.filter, &other.filter], ends.into_iter().flatten()).as_deref() {
-        None => ForBoth::Apart,
-        Some([mine, theirs]) if ends_same(class.exit, [mine, theirs]) => ForBoth::Same,
-        Some(_) => ForBoth::Open,
+/// Compares pairs of classes in that form, as many as there is time for: the program may treat packets apart that are one
+/// class of the elements, and knows more of each.
+fn for_both(
+    pool: &Pool,
+    [mine, theirs]: [&[Class]; 2],
+    questions: &[Question],
+    deadline: &Deadline,
+) -> Vec<ForBoth> {
+    let of = |question: &Question| question.others.iter().map(|at| (question.class, *at)).collect::<Vec<_>>();
+    let pairs: Vec<(usize, usize)> = questions.iter().flat_map(of).take(MOST_FOR_BOTH).collect();
+    let some: Vec<&[(usize, usize)]> = pairs.chunks(PAIRS_AT_ONCE).collect();
+    let weights: Vec<usize> = some.iter().map(|pairs| pairs.len()).collect();
+    // The forms themselves are not needed later: each thread has a pool of its own.
+    let decided = parallel::each(
+        parallel::threads(),
+        &weights,
+        || pool.clone(),
+        |pool, at| {
+            let compare = |&(class, other): &(usize, usize)| match deadline.is_over() {
+                true => ForBoth::Open,
+                false => compared(pool, &mine[class], &theirs[other]),
+            };
+            some[at].iter().map(compare).collect::<Vec<_>>()
+        },
+    );
+    decided.into_iter().flatten().collect()
+}
+
+/// Compares a class of the elements with one of the program in that form.
+fn compared(pool: &mut Pool, class: &Class, other: &Class) -> ForBoth {
+    let mut compare = |thoroughly: bool| {
+        let ends = may_do_same(class, other).then_some([&class.end, &other.end]);
+        let filters = [&class.filter, &other.filter];
+        match settled_for_both(pool, filters, ends.into_iter().flatten(), thoroughly).as_deref() {
+            None => ForBoth::Apart,
+            Some([mine, theirs]) if ends_same(class.exit, [mine, theirs]) => ForBoth::Same,
+            Some(_) => ForBoth::Open,
+        }
+    };
+    // The solver would have more work with it.
+    match compare(false) {
+        ForBoth::Open => compare(true),
+        decided => decided,
     }
 }
 

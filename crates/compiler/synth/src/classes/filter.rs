@@ -8,6 +8,9 @@ use ir::analysis::interval::IntervalSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// How often alternatives are ruled out by what others say that were left alone.
+const PROPAGATIONS: usize = 4;
+
 /// A condition: an expression's value is in a set.
 pub type Condition = (Id, IntervalSet);
 
@@ -58,6 +61,51 @@ impl Filter {
             Factor::Is(_, set) => set.is_empty(),
             Factor::Any(lists) => lists.is_empty(),
         })
+    }
+
+    /// Whether conditions of both show that no packet passes both. Less work than [`Filter::propagated`] of both together,
+    /// which shows more.
+    pub fn rules_out(&self, other: &Filter) -> bool {
+        let mut said = Said::default();
+        let mut open: Vec<&[Vec<Factor>]> = vec![];
+        said.add(self.0.iter().chain(&other.0), &mut open);
+        for _ in 0..PROPAGATIONS {
+            if said.is_contradiction() {
+                return true;
+            }
+            let mut left = vec![];
+            let count = open.len();
+            for lists in std::mem::take(&mut open) {
+                let mut possible = lists.iter().filter(|list| said.allows(list, &[]));
+                match (possible.next(), possible.next()) {
+                    (None, _) => return true,
+                    (Some(only), None) => said.later.push(only),
+                    _ => left.push(lists),
+                }
+            }
+            if left.len() == count {
+                return false;
+            }
+            open = left;
+            for list in std::mem::take(&mut said.later) {
+                said.add(list.iter(), &mut open);
+            }
+        }
+        false
+    }
+
+    /// Without alternatives that what is said around them rules out; `None` if no packet passes. An alternative that is
+    /// left alone says more, which may rule out others.
+    pub fn propagated(&self) -> Option<Filter> {
+        let mut now = self.clone();
+        for _ in 0..PROPAGATIONS {
+            let mut has_changed = false;
+            now.0 = possible(&now.0, &BTreeMap::new(), &mut has_changed)?;
+            if !has_changed {
+                break;
+            }
+        }
+        Some(now)
     }
 
     /// The one expression in whose sets the filters differ, as its place among the conditions; `Some(None)` if they are
@@ -139,6 +187,86 @@ fn required(factors: &[Factor]) -> BTreeMap<Id, IntervalSet> {
     let mut all = BTreeMap::new();
     require(factors, &mut all);
     all
+}
+
+/// Conditions that all packets satisfy.
+#[derive(Default)]
+struct Said<'f> {
+    /// In the order of the expressions.
+    conditions: Vec<(Id, &'f IntervalSet)>,
+    /// Alternatives that are left alone: what they say is added then.
+    later: Vec<&'f [Factor]>,
+}
+
+impl<'f> Said<'f> {
+    /// Adds conditions; alternatives go to `open`.
+    fn add(&mut self, factors: impl Iterator<Item = &'f Factor>, open: &mut Vec<&'f [Vec<Factor>]>) {
+        for factor in factors {
+            match factor {
+                Factor::Is(id, set) => self.conditions.push((*id, set)),
+                Factor::Any(lists) => open.push(lists),
+            }
+        }
+        self.conditions.sort_unstable_by_key(|(id, _)| *id);
+    }
+
+    fn is_contradiction(&self) -> bool {
+        let by_id = self.conditions.chunk_by(|one, other| one.0 == other.0);
+        let mut many = by_id.filter(|same| same.len() > 1);
+        many.any(|same| {
+            same.iter()
+                .enumerate()
+                .any(|(at, (_, set))| !same[at + 1..].iter().all(|(_, other)| set.meets(other)))
+        })
+    }
+
+    /// Whether conditions do not contradict these, nor those of lists around them.
+    fn allows(&self, list: &[Factor], around: &[&[Factor]]) -> bool {
+        list.iter().all(|factor| match factor {
+            Factor::Is(id, set) => {
+                let from = self.conditions.partition_point(|known| known.0 < *id);
+                let mut same = self.conditions[from..].iter().take_while(|known| known.0 == *id);
+                let of_lists = around.iter().flat_map(|list| list.iter());
+                same.all(|(_, known)| known.meets(set))
+                    && of_lists.into_iter().all(
+                        |known| !matches!(known, Factor::Is(same, known) if same == id && !known.meets(set)),
+                    )
+            }
+            Factor::Any(lists) => {
+                let around = [around, &[list]].concat();
+                lists.iter().any(|inner| self.allows(inner, &around))
+            }
+        })
+    }
+}
+
+/// Conditions without the alternatives that these and the ones around them rule out; `None` if no packet passes.
+fn possible(
+    factors: &[Factor],
+    around: &BTreeMap<Id, IntervalSet>,
+    has_changed: &mut bool,
+) -> Option<Vec<Factor>> {
+    let mut all = around.clone();
+    require(factors, &mut all);
+    if all.values().any(IntervalSet::is_empty) {
+        return None;
+    }
+    let mut left = vec![];
+    for factor in factors {
+        let Factor::Any(lists) = factor else {
+            left.push(factor.clone());
+            continue;
+        };
+        let mut kept: Vec<Vec<Factor>> =
+            lists.iter().filter_map(|list| possible(list, &all, has_changed)).collect();
+        *has_changed |= kept.len() < lists.len();
+        match kept.len() {
+            0 => return None,
+            1 => left.append(&mut kept[0]),
+            _ => left.push(Factor::Any(kept.into())),
+        }
+    }
+    Some(left)
 }
 
 /// Narrows the numbers of expressions to those that they have for every packet that passes these conditions, too.

@@ -9,8 +9,13 @@
 //! together make them, and the others are simplified with these. A condition by which a number of a record is one number
 //! stays as well, and where other expressions have it as a part, that number takes its place.
 
+mod arrived;
+mod locations;
+mod pinned;
+
+use self::arrived::{Arrived, is_on_such, lengths};
 use super::Class;
-use super::expr::{Atom, BIAS, Bits, Id, Log, Node, Pool, RecWrite, Root, TransportSum, Write};
+use super::expr::{BIAS, Id, Log, Node, Pool, RecWrite, TransportSum, Write};
 use super::facts::Facts;
 use super::fields::by_field;
 use super::filter::{Factor, Filter};
@@ -43,19 +48,31 @@ pub fn settled_ends<'e>(
 }
 
 /// Ends of two classes as they are for packets that are in both; `None` if their filters, in the form that they give
-/// each other, say that there are none.
+/// each other, say that there are none. With `thoroughly`, numbers of records that one filter says are known of those
+/// records in the other filter, too: more work.
 pub fn settled_for_both<'e>(
     pool: &mut Pool,
     [a, b]: [&Filter; 2],
     ends: impl IntoIterator<Item = &'e PathState>,
+    thoroughly: bool,
 ) -> Option<Vec<PathState>> {
+    // Less work than a form, and often enough.
+    if !thoroughly && a.rules_out(b) {
+        return None;
+    }
     let mut both = Filter(a.0.iter().chain(&b.0).cloned().collect());
     let mut settler = Settler::of(pool, &mut both)?;
     settler.has_choices = true;
     let required = both.required();
     settler.pin_sums(&required);
     settler.note_sums(&required);
-    let filter = settler.filter(&both);
+    if thoroughly {
+        settler.pin_settled();
+    }
+    let mut filter = settler.filter(&both);
+    if thoroughly {
+        filter = filter.propagated()?;
+    }
     if filter.is_never() || Facts::of(settler.pool, filter.required()).is_none() {
         return None;
     }
@@ -123,28 +140,12 @@ impl Settler<'_> {
             }
         }
         let facts = Facts::of(pool, conditions)?;
-        let pinned = required.iter().filter_map(|(id, set)| {
-            let is_of_record = match pool.node(*id) {
-                Node::RecLoad(..) => true,
-                Node::Slice(of, ..) => matches!(pool.node(*of), Node::RecLoad(..)),
-                _ => false,
-            };
-            is_of_record.then_some(())?;
-            Some((*id, set.only()?))
-        });
-        let pinned: FxHashMap<Id, u64> = pinned.collect();
-        let mut pinned_bits: FxHashMap<Id, BTreeMap<u8, (u8, u64)>> = FxHashMap::default();
-        for (id, number) in &pinned {
-            if let Node::Slice(of, low, width) = pool.node(*id) {
-                pinned_bits.entry(*of).or_default().insert(*low, (*width, *number));
-            }
-        }
-        Some(Settler {
+        let mut settler = Settler {
             pool,
             arrived,
             facts,
-            pinned,
-            pinned_bits,
+            pinned: FxHashMap::default(),
+            pinned_bits: FxHashMap::default(),
             sums: FxHashMap::default(),
             places: FxHashMap::default(),
             lengths: BTreeSet::new(),
@@ -153,7 +154,13 @@ impl Settler<'_> {
             conditions: FxHashMap::default(),
             around: vec![],
             logs: FxHashMap::default(),
-        })
+        };
+        for (id, set) in required {
+            if let Some(number) = set.only() {
+                settler.pin(id, number);
+            }
+        }
+        Some(settler)
     }
 
     fn make(&mut self) -> Maker<'_> {
@@ -238,12 +245,15 @@ impl Settler<'_> {
                         settled.add(*id, &set.intersection(&known));
                     }
                 }
+                // The filter says that it is another number.
+                Factor::Is(id, set) if self.pinned.get(id).is_some_and(|number| !set.contains(*number)) => {
+                    return None;
+                }
                 Factor::Is(id, set) => self.condition(*id, set, &mut settled)?,
                 Factor::Any(lists) => self.any(lists, &mut settled),
             }
         }
-        let is_possible = |factor: &Factor| !matches!(factor, Factor::Is(_, set) if set.is_empty());
-        settled.0.iter().all(is_possible).then_some(settled.0)
+        (!settled.is_never()).then_some(settled.0)
     }
 
     /// Adds a condition on what is made of the packet, unless what is known says the same; `None` if that says that it
@@ -262,60 +272,29 @@ impl Settler<'_> {
         match self.pool.node(holds) {
             Node::Const(1) => {}
             Node::Const(_) => return None,
-            Node::In(of, set) => into.add(*of, &set.clone()),
-            _ => into.add(holds, &IntervalSet::one(1)),
+            _ => self.truth(holds, into),
         }
         Some(())
     }
 
-    /// Conditions on bits where this class has them.
-    fn moved_factors(&mut self, factors: &[Factor]) -> Vec<Factor> {
-        let moved = factors.iter().map(|factor| match factor {
-            Factor::Is(id, set) => Factor::Is(self.moved(*id), set.clone()),
-            Factor::Any(lists) => Factor::Any(lists.iter().map(|list| self.moved_factors(list)).collect()),
-        });
-        moved.collect()
-    }
-
-    /// Bits of the packet as it arrived, where this class has them.
-    fn moved(&mut self, id: Id) -> Id {
-        match *self.pool.node(id) {
-            Node::Atom(Atom::Bits(bits)) => {
-                if let Some(known) = self.places.get(&id) {
-                    return *known;
-                }
-                let bits = self.moved_bits(bits);
-                let moved = self.pool.atom(Atom::Bits(bits));
-                self.places.insert(id, moved);
-                moved
+    /// Adds that a truth value is 1.
+    fn truth(&mut self, holds: Id, into: &mut Filter) {
+        // What other conditions say of its parts may decide it.
+        let parts = self.pool.connective(holds).filter(|_| self.has_choices);
+        match (parts, self.pool.node(holds)) {
+            (Some((BinOp::And, a, b)), _) => [a, b].into_iter().for_each(|part| self.truth(part, into)),
+            (Some((_, a, b)), _) => {
+                let not = self.make().not(a);
+                let lists = [vec![a], vec![not, b]].map(|parts| {
+                    let mut list = Filter::default();
+                    parts.into_iter().for_each(|part| self.truth(part, &mut list));
+                    list.0
+                });
+                into.0.push(Factor::Any(lists.into()));
             }
-            _ => id,
+            (None, Node::In(of, set)) => into.add(*of, &set.clone()),
+            _ => into.add(holds, &IntervalSet::one(1)),
         }
-    }
-
-    /// Of a packet that has as many bytes as are stripped, so many are stripped.
-    fn moved_bits(&mut self, bits: Bits) -> Bits {
-        if !is_behind_min(self.pool, bits, DEPTH_OF_HEADERS) {
-            return bits;
-        }
-        let Root::At(root) = bits.root else { return bits };
-        let Node::Sum(constant, terms) = self.pool.node(root).clone() else { return bits };
-        let mut place = self.pool.number(constant);
-        for (term, by) in terms {
-            let term = match *self.pool.node(term) {
-                Node::Bin(BinOp::Min, a, b) => {
-                    let smaller = self.id(term);
-                    if smaller != term {
-                        self.lengths.extend([a, b].into_iter().filter(|id| self.arrived.has(self.pool, *id)));
-                    }
-                    smaller
-                }
-                _ => self.moved(term),
-            };
-            place = self.make().add(place, term, by);
-        }
-        let (root, by) = self.make().root(place);
-        Bits { root: Root::At(root), bit: bits.bit + by as i32 * 8, width: bits.width }
     }
 
     /// An expression as this class has it.
@@ -329,11 +308,9 @@ impl Settler<'_> {
         let settled = match self.pool.node(id) {
             Node::Const(_) => id,
             Node::Atom(_) if self.arrived.has(self.pool, id) => {
-                let id = self.moved(id);
-                match self.facts.known(self.pool, id).only() {
-                    Some(number) => self.pool.number(number),
-                    None => id,
-                }
+                let moved = self.moved(id);
+                let known = [id, moved].into_iter().find_map(|id| self.facts.known(self.pool, id).only());
+                known.map_or(moved, |number| self.pool.number(number))
             }
             _ => self.with_pinned_bits(id),
         };
@@ -341,36 +318,25 @@ impl Settler<'_> {
         settled
     }
 
-    /// A number of a record that the filter says, as it is.
-    fn unpinned(&mut self, id: Id) -> Id {
-        match *self.pool.node(id) {
-            Node::Slice(of, low, width) => {
-                let of = self.again(of);
-                self.make().slice(of, low, width)
-            }
-            _ => self.again(id),
-        }
-    }
-
-    /// An expression, with the numbers that the filter says of some of its bits.
-    fn with_pinned_bits(&mut self, id: Id) -> Id {
-        let settled = self.again(id);
-        let Some(pinned) = self.pinned_bits.get(&id).cloned() else { return settled };
-        let (mut parts, mut at, bits) = (vec![], 0, self.pool.width(settled));
-        for (low, (width, number)) in pinned {
-            if low < at {
+    /// Parts of a number, those that are adjacent bits of another one as one: a program may have read both halves of
+    /// what another one read at once.
+    fn joined(&mut self, parts: &[(u8, Id)]) -> Vec<(u8, Id)> {
+        let mut joined: Vec<(u8, Id)> = vec![];
+        for &(low, part) in parts {
+            let Some((before, last)) = joined.last_mut() else {
+                joined.push((low, part));
                 continue;
+            };
+            match (self.pool.node(*last), self.pool.node(part)) {
+                (&Node::Slice(of, first, width), &Node::Slice(same, next, more))
+                    if of == same && next == first + width && low == *before + width =>
+                {
+                    *last = Maker { pool: self.pool, facts: &self.facts }.slice(of, first, width + more);
+                }
+                _ => joined.push((low, part)),
             }
-            if at < low {
-                parts.push((at, self.make().slice(settled, at, low - at)));
-            }
-            parts.push((low, self.pool.number(number)));
-            at = low + width;
         }
-        if at < bits {
-            parts.push((at, self.make().slice(settled, at, bits - at)));
-        }
-        self.make().cat(&parts)
+        joined
     }
 
     fn again(&mut self, id: Id) -> Id {
@@ -378,6 +344,7 @@ impl Settler<'_> {
             Node::Const(_) | Node::Atom(_) => id,
             Node::Cat(parts) => {
                 let parts: Vec<(u8, Id)> = parts.iter().map(|(low, part)| (*low, self.id(*part))).collect();
+                let parts = self.joined(&parts);
                 self.make().cat(&parts)
             }
             Node::Slice(of, low, width) => {
@@ -486,27 +453,6 @@ impl Settler<'_> {
         (c, a, b)
     }
 
-    /// Notes updated checksums that conditions say are one number: a program may write that number.
-    fn pin_sums(&mut self, required: &BTreeMap<Id, IntervalSet>) {
-        let sums = required.iter().filter(|(id, _)| matches!(self.pool.node(**id), Node::Csum(..)));
-        self.pinned.extend(sums.filter_map(|(id, set)| Some((*id, set.only()?))));
-    }
-
-    /// Notes what conditions say of sums, in their form here.
-    fn note_sums(&mut self, required: &BTreeMap<Id, IntervalSet>) {
-        for (id, set) in required {
-            if !matches!(self.pool.node(*id), Node::Sum(..)) {
-                continue;
-            }
-            let of = self.id(*id);
-            let holds = self.is_in(of, set);
-            if let Node::In(of, set) = self.pool.node(holds) {
-                let said = self.sums.entry(*of).or_insert_with(IntervalSet::full);
-                *said = said.intersection(set);
-            }
-        }
-    }
-
     /// The numbers that an expression may be.
     fn possible(&self, of: Id) -> IntervalSet {
         let mut known = self.facts.known(self.pool, of);
@@ -591,87 +537,10 @@ impl Settler<'_> {
     }
 }
 
-/// Headers behind headers that are looked at.
-const DEPTH_OF_HEADERS: usize = 4;
-
-/// Whether a smaller one of two numbers is a part of where bits are, or of where bits are that say that.
-fn is_behind_min(pool: &Pool, bits: Bits, depth: usize) -> bool {
-    let (Some(depth), Root::At(root)) = (depth.checked_sub(1), bits.root) else { return false };
-    let Node::Sum(_, terms) = pool.node(root) else { return false };
-    terms.iter().any(|(term, _)| match pool.node(*term) {
-        Node::Bin(BinOp::Min, ..) => true,
-        Node::Atom(Atom::Bits(bits)) => is_behind_min(pool, *bits, depth),
-        _ => false,
-    })
-}
-
-/// Where a number must be larger than what is left of it without `n`, or without all of it: the conditions on it.
-fn lengths(pool: &Pool, filter: &Filter) -> Vec<Factor> {
-    let condition = |factor: &Factor| {
-        let Factor::Is(id, set) = factor else { return None };
-        let Node::Sum(constant, terms) = pool.node(*id) else { return None };
-        let (whole, less) = match **terms {
-            [(whole, 1), (less, u64::MAX)] | [(less, u64::MAX), (whole, 1)] => (whole, less),
-            _ => return None,
-        };
-        let Node::Bin(BinOp::Min, a, b) = *pool.node(less) else { return None };
-        let most = if a == whole { b } else { (b == whole).then_some(a)? };
-        let most = pool.constant(most)?;
-        let more = IntervalSet::range(most.checked_add(1)?, u64::MAX);
-        // If it is not larger, nothing is left.
-        let is_larger = !set.contains(*constant);
-        is_larger
-            .then(|| Factor::Is(whole, set.shifted_down(constant.wrapping_sub(most)).intersection(&more)))
-    };
-    filter.0.iter().filter_map(condition).collect()
-}
-
-/// Whether a condition is on bits behind a smaller one of two numbers.
-fn is_on_such(pool: &Pool, factor: &Factor) -> bool {
-    match factor {
-        Factor::Is(id, _) => match pool.node(*id) {
-            Node::Atom(Atom::Bits(bits)) => is_behind_min(pool, *bits, DEPTH_OF_HEADERS),
-            _ => false,
-        },
-        Factor::Any(lists) => lists.iter().flatten().any(|factor| is_on_such(pool, factor)),
-    }
-}
-
-/// Which expressions are a part of the packet as it arrived, at an offset that no table says.
-#[derive(Default)]
-struct Arrived(FxHashMap<Id, bool>);
-
-impl Arrived {
-    fn has(&mut self, pool: &Pool, id: Id) -> bool {
-        match pool.node(id) {
-            Node::Atom(Atom::Bits(Bits { root: Root::At(root), .. })) => self.is_of_lengths(pool, *root),
-            Node::Atom(_) => true,
-            _ => false,
-        }
-    }
-
-    /// Whether an offset is made of parts of the packet and of its length alone.
-    fn is_of_lengths(&mut self, pool: &Pool, id: Id) -> bool {
-        if let Some(known) = self.0.get(&id) {
-            return *known;
-        }
-        let is = match pool.node(id) {
-            Node::Sum(_, terms) => terms.iter().all(|(term, _)| self.is_of_lengths(pool, *term)),
-            Node::Cat(parts) => parts.iter().all(|(_, part)| self.is_of_lengths(pool, *part)),
-            // As many bytes as there are to strip.
-            Node::Bin(BinOp::Min, a, b) => [a, b].into_iter().all(|part| self.is_of_lengths(pool, *part)),
-            Node::Const(_) => true,
-            _ => self.has(pool, id),
-        };
-        self.0.insert(id, is);
-        is
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::expr::NO_WRITES;
+    use crate::classes::expr::{Atom, Bits, NO_WRITES, Root};
 
     fn settled(pool: &mut Pool, filter: &Filter) -> Filter {
         let mut own = filter.clone();

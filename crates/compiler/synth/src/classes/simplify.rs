@@ -168,7 +168,7 @@ impl Maker<'_> {
         let mut flat = Linear { constant: 0, terms: vec![] };
         for &(low, part) in parts {
             flat = flat.plus(match self.pool.node(part) {
-                Node::Cat(_) | Node::Const(_) => self.linear(part).scaled(1 << low),
+                Node::Cat(_) | Node::Const(_) | Node::Sum(..) => self.linear(part).scaled(1 << low),
                 _ => Linear { constant: 0, terms: vec![(part, 1 << low)] },
             });
         }
@@ -261,8 +261,8 @@ impl Maker<'_> {
                 let parts: Vec<(u8, Id, u8)> = parts.collect();
                 self.slice_of_parts(&parts, low, width)
             }
-            Node::Sum(constant, terms) => match self.apart(constant, &terms) {
-                Some(parts) => self.slice_of_parts(&parts, low, width),
+            Node::Sum(constant, terms) => match self.halves(constant, &terms) {
+                Some((at, [least, most])) => self.slice_of_halves(at, [least, most], low, width),
                 None => self.pool.add(Node::Slice(id, low, width)),
             },
             _ => self.pool.add(Node::Slice(id, low, width)),
@@ -284,20 +284,56 @@ impl Maker<'_> {
         self.cat(&kept)
     }
 
-    /// The terms of a sum as parts of a number, where the facts know that no two of them have a bit in
-    /// common: a TTL that was decremented is still one byte beside the protocol, since it was not 0.
-    fn apart(&self, constant: u64, terms: &[(Id, u64)]) -> Option<Vec<(u8, Id, u8)>> {
-        let mut used = constant;
+    /// Bits of a number of two halves.
+    fn slice_of_halves(&mut self, at: u8, [least, most]: [Linear; 2], low: u8, width: u8) -> Id {
+        let end = low + width;
         let mut parts = vec![];
-        for &(term, by) in terms {
-            let (low, bits) = (by.trailing_zeros() as u8, 64 - self.hull(term).1.leading_zeros() as u8);
-            if constant != 0 || !by.is_power_of_two() || low + bits > 64 || used & (ones(bits) << low) != 0 {
-                return None;
-            }
-            used |= ones(bits) << low;
-            parts.push((low, term, bits));
+        if low < at {
+            let least = self.sum_of(least);
+            parts.push((0, self.slice(least, low, end.min(at) - low)));
         }
-        (parts.len() > 1).then_some(parts)
+        if end > at {
+            let (most, from) = (self.sum_of(most), low.max(at));
+            parts.push((from - low, self.slice(most, from - at, end - from)));
+        }
+        self.cat(&parts)
+    }
+
+    /// The halves of a sum, where the facts know that they have no bit in common, and the lowest bit of the upper one: a
+    /// TTL that was decremented is still one byte beside the protocol, since it was not 0.
+    fn halves(&mut self, constant: u64, terms: &[(Id, u64)]) -> Option<(u8, [Linear; 2])> {
+        let all = terms.iter().map(|(_, by)| *by).chain([constant]);
+        let mut starts: Vec<u8> = all.map(|by| by.trailing_zeros() as u8).collect();
+        starts.retain(|at| (1..64).contains(at));
+        starts.sort_unstable();
+        starts.dedup();
+        starts.into_iter().rev().find_map(|at| self.halves_at(at, constant, terms))
+    }
+
+    fn halves_at(&mut self, at: u8, constant: u64, terms: &[(Id, u64)]) -> Option<(u8, [Linear; 2])> {
+        let shifted = |number: u64| (signed(number) >> at) as u64;
+        let (mut least, mut most) = (vec![], vec![]);
+        for &(term, by) in terms {
+            let low = by.trailing_zeros() as u8;
+            let is_plain = matches!(self.pool.node(term), Node::Atom(Atom::Bits(_)));
+            if low >= at {
+                most.push((term, shifted(by)));
+            } else if by.is_power_of_two() && is_plain && low + self.pool.width(term) > at {
+                let within = at - low;
+                least.push((self.slice(term, 0, within), by));
+                most.push((self.slice(term, within, 64 - within), 1));
+            } else {
+                least.push((term, by));
+            }
+        }
+        // What the constant adds to the lower half may be less than 0.
+        let inner = constant & ones(at);
+        let inner = [inner, inner.wrapping_sub(1 << at)].into_iter().find(|inner| {
+            let range = self.facts.small_sum_around(self.pool, *inner, &least);
+            range.is_some_and(|(_, last)| last <= i128::from(ones(at)))
+        })?;
+        let most = Linear { constant: shifted(constant.wrapping_sub(inner)), terms: most };
+        Some((at, [Linear { constant: inner, terms: least }, most]))
     }
 
     /// Bits that may be set.
@@ -305,6 +341,11 @@ impl Maker<'_> {
         match self.pool.node(id) {
             Node::Const(number) => *number,
             Node::Cat(parts) => parts.iter().fold(0, |all, (low, part)| all | self.mask(*part) << low),
+            Node::Sum(constant, terms) => {
+                let all = terms.iter().fold(*constant, |all, (_, by)| all | by);
+                let low = all.trailing_zeros().min(63);
+                ones(64 - self.hull(id).1.leading_zeros() as u8) >> low << low
+            }
             _ => ones(self.pool.width(id)),
         }
     }

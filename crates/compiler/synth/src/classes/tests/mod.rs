@@ -1,6 +1,7 @@
 //! Tests of the walk against the evaluator.
 
 mod chain;
+mod forms;
 mod hand;
 mod harness;
 mod random;
