@@ -33,7 +33,7 @@ const MOST_FOR_ONE: usize = 400;
 const LEAST_GAIN: f64 = 0.03;
 /// The share that all copies together have to save of the most that packets meet. What they cost is the time of a
 /// compilation and of a proof.
-const ENOUGH: f64 = 1.0 / 3.0;
+const ENOUGH: f64 = 0.2;
 /// The same if the program with copies has at most [`SMALL`] instructions.
 const ENOUGH_OF_SMALL: f64 = 0.05;
 const SMALL: usize = 2_000;

@@ -5,14 +5,14 @@
 //! packet. At a stage boundary the packet keeps its content, but other packets may read cells and
 //! records.
 //!
-//! A write that is dead on some paths only is moved to the start of the other paths (`sink`).
+//! A write that is dead on some paths only is moved to the start of the other paths (`sink`, `delay`).
 
 use super::forward::Rewritten;
 use super::optimization_note::OptimizationNote;
 use super::retain::retain;
-use super::sink;
 use super::unread::{Unread, at_end};
 use super::within;
+use super::{delay, sink};
 use ir::{Block, Program, Term};
 use packet::field::Base;
 
@@ -47,7 +47,7 @@ pub fn remove(rewritten: &mut Rewritten) {
         starts[id.index()] = Some(unread);
     }
     sink::behind_tests(program, notes, &starts, &order);
-    sink::behind_joins(program, notes, &mut starts);
+    delay::writes(program, notes, &mut starts);
     within::merge(program, notes);
     remove_unused(program, notes);
 }

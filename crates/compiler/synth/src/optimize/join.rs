@@ -8,9 +8,9 @@ use super::byte_range::ByteRange;
 use super::forward::{Edge, Forward};
 use super::optimizer_state::IsSet;
 use super::sink::split_edge;
-use super::value::{Expr, Vn};
+use super::value::Vn;
 use ir::analysis::interval::Interval;
-use ir::{BinOp, BlockId, Term, Value};
+use ir::{BlockId, Term, Value};
 use packet::field::Field;
 
 /// The number of instructions up to which a content is computed for a join, whether the path needs it or not.
@@ -127,11 +127,6 @@ impl Forward<'_> {
 
     /// Whether a value is there, perhaps from before a stage boundary, or takes few instructions.
     fn is_cheap(&self, number: Vn) -> bool {
-        // The prover has other expressions behind what is put together from two contents.
-        let is_of_two = matches!(self.values.expr(number), Expr::Bin(BinOp::Or, ..));
-        if is_of_two {
-            return self.holder(number, true).is_some();
-        }
         self.cost(number, MOST_DEPTH, true).is_some_and(|cost| cost <= MOST_COST)
     }
 }

@@ -214,7 +214,7 @@ impl Forward<'_> {
         let expr = self.values.expr(number);
         if matches!(expr, Expr::Bin(..) | Expr::Csum(..))
             && self.holder(number, false).is_none()
-            && let Some(1..=MAKE_COST) = self.far_cost(expr)
+            && let Some(1..=MAKE_COST) = self.far_cost(number)
         {
             self.rebuild(number);
             return number;
@@ -225,8 +225,10 @@ impl Forward<'_> {
 
     /// The number of instructions that compute a value from one that may be on the other side of a stage
     /// boundary.
-    fn far_cost(&self, expr: Expr) -> Option<u32> {
-        let parts = match expr {
+    fn far_cost(&self, number: Vn) -> Option<u32> {
+        let parts = match self.values.expr(number) {
+            // Bytes of which some were written: a read of them would wait for the writes.
+            Expr::Bin(BinOp::Or, ..) => return self.cost(number, MAKE_DEPTH, true),
             Expr::Bin(_, a, b) => vec![a, b],
             Expr::Csum(a, b, c, _) => vec![a, b, c],
             _ => return None,

@@ -14,6 +14,7 @@ mod assume;
 mod byte_range;
 mod csum;
 mod dead;
+mod delay;
 mod extent;
 mod forward;
 mod header;

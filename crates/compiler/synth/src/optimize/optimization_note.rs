@@ -79,6 +79,11 @@ impl Touch {
         self.anchor == other.anchor && self.lo <= other.lo && other.hi <= self.hi
     }
 
+    /// Whether two ranges are the same bits.
+    pub fn is_same(&self, other: &Touch) -> bool {
+        self.contains(other) && other.contains(self)
+    }
+
     /// Whether two ranges may have bits in common.
     pub fn may_meet(&self, other: &Touch) -> bool {
         if self.kind != other.kind {
