@@ -343,7 +343,10 @@ fn compared(pool: &mut Pool, class: &Class, other: &Class) -> ForBoth {
             Some(_) => ForBoth::Open,
         }
     };
-    // The solver would have more work with it.
+    // Less work than a form, and often enough; the solver would have more.
+    if class.filter.rules_out(&other.filter) {
+        return ForBoth::Apart;
+    }
     match compare(false) {
         ForBoth::Open => compare(true),
         decided => decided,

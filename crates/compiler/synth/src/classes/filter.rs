@@ -73,13 +73,13 @@ impl Filter {
             if said.is_contradiction() {
                 return true;
             }
-            let mut left = vec![];
+            let (mut left, mut alone) = (vec![], vec![]);
             let count = open.len();
             for lists in std::mem::take(&mut open) {
                 let mut possible = lists.iter().filter(|list| said.allows(list, &[]));
                 match (possible.next(), possible.next()) {
                     (None, _) => return true,
-                    (Some(only), None) => said.later.push(only),
+                    (Some(only), None) => alone.push(only),
                     _ => left.push(lists),
                 }
             }
@@ -87,9 +87,7 @@ impl Filter {
                 return false;
             }
             open = left;
-            for list in std::mem::take(&mut said.later) {
-                said.add(list.iter(), &mut open);
-            }
+            said.add(alone.into_iter().flatten(), &mut open);
         }
         false
     }
@@ -194,8 +192,6 @@ fn required(factors: &[Factor]) -> BTreeMap<Id, IntervalSet> {
 struct Said<'f> {
     /// In the order of the expressions.
     conditions: Vec<(Id, &'f IntervalSet)>,
-    /// Alternatives that are left alone: what they say is added then.
-    later: Vec<&'f [Factor]>,
 }
 
 impl<'f> Said<'f> {

@@ -56,10 +56,6 @@ pub fn settled_for_both<'e>(
     ends: impl IntoIterator<Item = &'e PathState>,
     thoroughly: bool,
 ) -> Option<Vec<PathState>> {
-    // Less work than a form, and often enough.
-    if !thoroughly && a.rules_out(b) {
-        return None;
-    }
     let mut both = Filter(a.0.iter().chain(&b.0).cloned().collect());
     let mut settler = Settler::of(pool, &mut both)?;
     settler.has_choices = true;
@@ -331,7 +327,7 @@ impl Settler<'_> {
                 (&Node::Slice(of, first, width), &Node::Slice(same, next, more))
                     if of == same && next == first + width && low == *before + width =>
                 {
-                    *last = Maker { pool: self.pool, facts: &self.facts }.slice(of, first, width + more);
+                    *last = self.make().slice(of, first, width + more);
                 }
                 _ => joined.push((low, part)),
             }

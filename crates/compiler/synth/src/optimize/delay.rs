@@ -9,7 +9,8 @@
 mod moves;
 
 use super::optimization_note::{Kind, Notes, OptimizationNote, Touch};
-use super::sink::{MOST_SPLITS, is_movable, may_swap};
+use super::retain::retain;
+use super::sink::{is_movable, may_swap, most_splits, next_blocks};
 use super::unread::{Unread, at_end};
 use ir::analysis::order::edges_in;
 use ir::{Block, BlockId, Inst, Program, Term, Value};
@@ -41,7 +42,7 @@ impl Graph {
 
 /// Delays the writes of a program where that saves some packet one.
 pub(super) fn writes(program: &mut Program, notes: &mut Notes, starts: &mut Vec<Option<Unread>>) {
-    let mut splits = program.blocks.len() * MOST_SPLITS + 8;
+    let mut splits = most_splits(program);
     // Of blocks that were added nothing is known: what is written there counts as read.
     starts.resize(program.blocks.len(), None);
     let (mut graph, mut next) = (Graph::of(program), program.value_count() as u32);
@@ -91,14 +92,12 @@ fn locations(program: &Program, notes: &Notes, graph: &Graph) -> Vec<Location> {
             }
         }
     }
-    let is_again = |at: &usize| {
-        let touch = &all[*at].touch;
+    let is_again = |Location { touch, .. }: &Location| {
         let is_other = |other: &Location| other.touch.anchor == touch.anchor && other.touch.may_meet(touch);
         all.iter().filter(|other| is_other(other)).map(|other| other.writes).sum::<usize>() > 1
     };
-    let kept: Vec<bool> = (0..all.len()).map(|at| is_again(&at)).collect();
-    let mut keep = kept.iter();
-    all.retain(|_| keep.next().is_some_and(|keep| *keep));
+    let keep: Vec<bool> = all.iter().map(is_again).collect();
+    retain(&mut all, &keep);
     all.sort_by_key(|location| std::cmp::Reverse(location.last));
     all
 }
@@ -123,8 +122,8 @@ struct Delayed {
 }
 
 /// How far writes to a location can be delayed.
-struct Delay {
-    order: Vec<BlockId>,
+struct Delay<'g> {
+    order: &'g [BlockId],
     /// For each block the one that comes there, and the one that leaves it.
     comes: Vec<Option<Delayed>>,
     leaves: Vec<Option<Delayed>>,
@@ -137,17 +136,17 @@ struct Delay {
     targets: Vec<(usize, Target)>,
 }
 
-impl Delay {
+impl<'g> Delay<'g> {
     fn of(
         program: &Program,
         notes: &Notes,
         starts: &[Option<Unread>],
-        graph: &Graph,
+        graph: &'g Graph,
         location: &Location,
-    ) -> Delay {
+    ) -> Delay<'g> {
         let count = program.blocks.len();
         let mut delay = Delay {
-            order: graph.order.clone(),
+            order: &graph.order,
             comes: vec![None; count],
             leaves: vec![None; count],
             from: vec![vec![]; count],
@@ -264,9 +263,7 @@ impl Delay {
             return;
         };
         let block = program.block(id);
-        let mut next = block.term.successors();
-        next.sort_unstable();
-        next.dedup();
+        let mut next = next_blocks(&block.term);
         let all = next.len();
         next.retain(|to| self.comes[to.index()].is_none());
         let is_again =
@@ -282,7 +279,7 @@ impl Delay {
     }
 
     /// What of it saves packets a write.
-    fn worth(mut self, splits: &mut usize) -> Delay {
+    fn worth(mut self, splits: &mut usize) -> Self {
         let webs = 0..self.part_of.len();
         let is_worth: Vec<bool> =
             webs.map(|web| self.root(web) == web && self.saved[web] && self.fits(web, splits)).collect();

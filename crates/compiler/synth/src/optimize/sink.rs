@@ -9,8 +9,10 @@ use super::unread::{MOST_SPANS, Unread};
 use ir::analysis::order::edges_in;
 use ir::{Block, BlockId, Inst, Program, Term};
 
-/// Blocks that sinking may add, per block of the program.
-pub(super) const MOST_SPLITS: usize = 1;
+/// Blocks that moving writes may add to a program: as many as it has, and some to a small one.
+pub(super) fn most_splits(program: &Program) -> usize {
+    program.blocks.len() + 8
+}
 
 /// Moves writes that are dead on one edge out of their block to its other edges.
 pub(super) fn behind_tests(
@@ -20,14 +22,12 @@ pub(super) fn behind_tests(
     order: &[BlockId],
 ) {
     let in_edges = edges_in(program, order);
-    let mut splits = program.blocks.len() * MOST_SPLITS + 8;
+    let mut splits = most_splits(program);
     for &id in order {
         let term = &program.block(id).term;
         let fits =
             matches!(term, Term::Branch(..) | Term::Need { .. } | Term::Room { .. } | Term::Switch(..));
-        let mut next = term.successors();
-        next.sort_unstable();
-        next.dedup();
+        let next = next_blocks(term);
         if !fits || next.len() < 2 {
             continue;
         }
@@ -60,6 +60,14 @@ pub(super) fn behind_tests(
             return;
         }
     }
+}
+
+/// The blocks that may be next, each once.
+pub(super) fn next_blocks(term: &Term) -> Vec<BlockId> {
+    let mut next = term.successors();
+    next.sort_unstable();
+    next.dedup();
+    next
 }
 
 /// Adds an empty block on the edges from a block to another one.

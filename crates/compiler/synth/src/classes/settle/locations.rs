@@ -32,28 +32,22 @@ impl Settler<'_> {
         }
     }
 
-    /// Of a packet that has as many bytes as are stripped, so many are stripped.
+    /// Bits where the packets of the filter have them.
     pub(super) fn moved_bits(&mut self, bits: Bits) -> Bits {
-        if self.has_choices {
-            return self.behind_known(bits);
-        }
-        self.behind_smaller(bits)
+        let bits = self.behind_smaller(bits);
+        if self.has_choices { self.behind_known(bits) } else { bits }
     }
 
     /// The same bits, counted from where numbers that are known put them: one program may have written a port behind a
     /// header of some length before a test showed which.
-    pub(super) fn behind_known(&mut self, bits: Bits) -> Bits {
-        let bits = self.behind_smaller(bits);
+    fn behind_known(&mut self, bits: Bits) -> Bits {
         let Root::At(root) = bits.root else { return bits };
         let place = self.make().settled(root);
-        if place == root {
-            return bits;
-        }
-        let (root, by) = self.make().root(place);
-        Bits { root: Root::At(root), bit: bits.bit + by as i32 * 8, width: bits.width }
+        if place == root { bits } else { self.counted_from(place, bits) }
     }
 
-    pub(super) fn behind_smaller(&mut self, bits: Bits) -> Bits {
+    /// Of a packet that has as many bytes as are stripped, so many are stripped.
+    fn behind_smaller(&mut self, bits: Bits) -> Bits {
         if !is_behind_min(self.pool, bits, DEPTH_OF_HEADERS) {
             return bits;
         }
@@ -73,6 +67,11 @@ impl Settler<'_> {
             };
             place = self.make().add(place, term, by);
         }
+        self.counted_from(place, bits)
+    }
+
+    /// Bits as far behind an offset as they are behind their root.
+    fn counted_from(&mut self, place: Id, bits: Bits) -> Bits {
         let (root, by) = self.make().root(place);
         Bits { root: Root::At(root), bit: bits.bit + by as i32 * 8, width: bits.width }
     }

@@ -6,7 +6,7 @@ use super::super::unread::Unread;
 use super::{Delay, Location, Target};
 use ir::{BlockId, Program, Term, Value};
 
-impl Delay {
+impl Delay<'_> {
     /// Moves the writes of the webs that are left.
     pub(super) fn apply(
         self,
@@ -17,7 +17,7 @@ impl Delay {
     ) {
         let Delay { order, comes, leaves, from, targets, .. } = self;
         let mut values: [Vec<Option<Value>>; 2] = [vec![None; comes.len()], vec![None; comes.len()]];
-        for id in &order {
+        for id in order {
             let at = id.index();
             if comes[at].is_some() {
                 let handed: Vec<(BlockId, Value)> =
@@ -36,7 +36,7 @@ impl Delay {
             (None, inst)
         };
         let mut edits: Vec<Edit> = vec![];
-        for block in &order {
+        for block in order {
             let own = leaves[block.index()].and_then(|one| one.own);
             edits.extend(own.map(|at| Edit { block: *block, at, write: None }));
         }
