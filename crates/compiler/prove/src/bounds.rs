@@ -77,6 +77,35 @@ impl<'f> Known<'f> {
         Some(Known { facts, factors, own: self.factors.len(), depth: self.depth + 1, ..*self })
     }
 
+    /// Whether each packet passes one of some filters: one for all, or one for those in a set that it asks for and one for
+    /// the others.
+    pub fn is_in_one(&self, filters: &[&Filter]) -> bool {
+        filters.iter().any(|filter| self.implies(&filter.0))
+            || filters.len() > 1 && filters.iter().any(|filter| self.is_parted_by(filter, filters))
+    }
+
+    fn is_parted_by(&self, filter: &Filter, filters: &[&Filter]) -> bool {
+        let open = |factor: &&Factor| !self.implies(std::slice::from_ref(*factor));
+        filter.0.iter().filter(|factor| matches!(factor, Factor::Is(..))).filter(open).any(|factor| {
+            let Factor::Is(id, set) = factor else { return false };
+            let others = self.facts.known(self.pool, *id).intersection(&set.complement(u64::MAX));
+            let parts = [set.clone(), others].map(|set| [Factor::Is(*id, set)]);
+            parts.iter().all(|part| {
+                let known = self.also(part);
+                known.is_none_or(|known| filters.iter().any(|filter| known.implies(&filter.0)))
+            })
+        })
+    }
+
+    /// Of the packets that pass further conditions as well; `None` if there are none.
+    fn also<'k>(&'k self, list: &'k [Factor]) -> Option<Known<'k>> {
+        let mut bounds = self.facts.conditions().map(|(id, set)| (id, set.clone())).collect();
+        require(list, &mut bounds);
+        let facts = Facts::of(self.pool, bounds)?;
+        let factors = self.factors.iter().copied().chain(list).collect();
+        Some(Known { facts, factors, ..*self })
+    }
+
     /// Whether each packet passes these conditions, too.
     pub fn implies(&self, conditions: &[Factor]) -> bool {
         conditions.iter().all(|condition| {

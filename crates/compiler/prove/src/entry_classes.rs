@@ -200,7 +200,8 @@ impl EntryClasses {
             // expressions, the program does to them what the elements do.
             let has_all = |pool: &Pool, same: &[usize]| {
                 let known = Known::of(pool, &class.filter, &bounds, &cases, deadline);
-                known.is_none_or(|known| same.iter().any(|at| known.implies(&theirs[*at].filter.0)))
+                let filters: Vec<&Filter> = same.iter().map(|at| &theirs[*at].filter).collect();
+                known.is_none_or(|known| known.is_in_one(&filters))
             };
             let pool = &mut self.elements.pool;
             let is_inside = twin.is_some() || has_all(pool, &same) || {
