@@ -57,6 +57,22 @@ impl ByteRange {
     }
 }
 
+/// The position of a base, if it is set: bytes after an anchor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// The anchor.
+    pub anchor: Anchor,
+    /// Bytes after it.
+    pub bytes: i64,
+}
+
+impl Position {
+    /// How many bytes behind another one it is; `None` if they are not counted from one anchor.
+    pub fn from(self, other: Position) -> Option<i64> {
+        (self.anchor == other.anchor).then_some(self.bytes - other.bytes)
+    }
+}
+
 /// All anchors of a program.
 #[derive(Default)]
 pub struct Anchors {
@@ -126,6 +142,17 @@ impl Anchors {
         let Point::Behind(from, by) = self.point(anchor) else { return None };
         let Interval { lo, hi } = values.range(by, facts);
         (hi <= FAR).then_some((from, Distance { lo: lo as i64, hi: hi as i64 }))
+    }
+
+    /// A position, counted from as far in front as its distance from there is known.
+    pub fn resolved(&self, mut at: Position, values: &Values, facts: &Facts) -> Position {
+        for _ in 0..MOST_STEPS {
+            match self.step(at.anchor, values, facts) {
+                Some((from, by)) if by.lo == by.hi => at = Position { anchor: from, bytes: at.bytes + by.lo },
+                _ => break,
+            }
+        }
+        at
     }
 
     /// Whether two locations may overlap.

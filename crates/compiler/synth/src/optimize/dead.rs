@@ -18,7 +18,7 @@ use packet::field::Base;
 
 /// Removes dead writes, and moves those that are dead on some paths.
 pub fn remove(rewritten: &mut Rewritten) {
-    let Rewritten { program, notes } = rewritten;
+    let Rewritten { program, notes, bases } = rewritten;
     let order = program.topological_order();
     let mut starts: Vec<Option<Unread>> = vec![None; program.blocks.len()];
     for &id in order.iter().rev() {
@@ -47,7 +47,7 @@ pub fn remove(rewritten: &mut Rewritten) {
         starts[id.index()] = Some(unread);
     }
     sink::behind_tests(program, notes, &starts, &order);
-    delay::writes(program, notes, &mut starts);
+    delay::writes(program, notes, &mut starts, bases);
     within::merge(program, notes);
     remove_unused(program, notes);
 }

@@ -16,12 +16,13 @@ use ir::analysis::order::edges_in;
 use ir::{Block, BlockId, Inst, Program, Term, Value};
 
 /// How many more writes there may be after some were delayed.
-const MOST_COPIES: usize = 24;
+const MOST_COPIES: usize = 200;
 
-/// Where writes go: the instruction with some value, and its bits.
+/// Where writes go: the instruction with some value, and its bits. These have several names, where paths that know different
+/// things of the packet's headers meet; a base that moves in between is in the way of the write.
 struct Location {
     inst: Inst,
-    touch: Touch,
+    touches: Vec<Touch>,
     writes: usize,
     /// The last block with one, by its place in the order.
     last: usize,
@@ -41,14 +42,19 @@ impl Graph {
 }
 
 /// Delays the writes of a program where that saves some packet one.
-pub(super) fn writes(program: &mut Program, notes: &mut Notes, starts: &mut Vec<Option<Unread>>) {
+pub(super) fn writes(
+    program: &mut Program,
+    notes: &mut Notes,
+    starts: &mut Vec<Option<Unread>>,
+    bases: &[Option<[Touch; 4]>],
+) {
     let mut splits = most_splits(program);
     // Of blocks that were added nothing is known: what is written there counts as read.
     starts.resize(program.blocks.len(), None);
     let (mut graph, mut next) = (Graph::of(program), program.value_count() as u32);
     // The last writes first: a later one to the same bits would be in the way.
     for location in locations(program, notes, &graph) {
-        let delay = Delay::of(program, notes, starts, &graph, &location);
+        let delay = Delay::of(program, notes, starts, &graph, (&location, bases));
         let delay = delay.worth(&mut splits);
         if delay.is_empty() {
             continue;
@@ -68,10 +74,18 @@ fn without_value(mut inst: Inst) -> Inst {
 }
 
 impl Location {
-    fn has(&self, inst: Inst, note: &OptimizationNote) -> bool {
-        is_movable(&inst)
-            && without_value(inst) == self.inst
-            && note.writes.is_some_and(|touch| touch.is_same(&self.touch))
+    fn has(&self, inst: Inst) -> bool {
+        is_movable(&inst) && without_value(inst) == self.inst
+    }
+
+    /// Its bits at a join.
+    fn touch(&self, bases: &[Touch; 4]) -> Option<Touch> {
+        match self.inst {
+            Inst::Store(field, _) => {
+                Some(bases[field.base as usize].behind(field.bit.into(), field.width.into()))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -86,14 +100,22 @@ fn locations(program: &Program, notes: &Notes, graph: &Graph) -> Vec<Location> {
             else {
                 continue;
             };
-            match all.iter_mut().find(|location| location.has(*inst, note)) {
-                Some(known) => (known.writes, known.last) = (known.writes + 1, last),
-                None => all.push(Location { inst: without_value(*inst), touch, writes: 1, last }),
+            match all.iter_mut().find(|location| location.has(*inst)) {
+                Some(known) => {
+                    (known.writes, known.last) = (known.writes + 1, last);
+                    if !known.touches.iter().any(|known| known.is_same(&touch)) {
+                        known.touches.push(touch);
+                    }
+                }
+                None => {
+                    all.push(Location { inst: without_value(*inst), touches: vec![touch], writes: 1, last });
+                }
             }
         }
     }
-    let is_again = |Location { touch, .. }: &Location| {
-        let is_other = |other: &Location| other.touch.anchor == touch.anchor && other.touch.may_meet(touch);
+    let is_again = |Location { touches, .. }: &Location| {
+        let is_one = |a: &Touch| touches.iter().any(|b| a.anchor == b.anchor && a.may_meet(b));
+        let is_other = |other: &Location| other.touches.iter().any(is_one);
         all.iter().filter(|other| is_other(other)).map(|other| other.writes).sum::<usize>() > 1
     };
     let keep: Vec<bool> = all.iter().map(is_again).collect();
@@ -142,7 +164,7 @@ impl<'g> Delay<'g> {
         notes: &Notes,
         starts: &[Option<Unread>],
         graph: &'g Graph,
-        location: &Location,
+        (location, bases): (&Location, &[Option<[Touch; 4]>]),
     ) -> Delay<'g> {
         let count = program.blocks.len();
         let mut delay = Delay {
@@ -155,7 +177,7 @@ impl<'g> Delay<'g> {
             targets: vec![],
         };
         for &id in &graph.order {
-            delay.comes[id.index()] = delay.coming(program, graph, id);
+            delay.comes[id.index()] = delay.coming(program, graph, id, location, bases);
             delay.pass(program, notes, starts, id, location);
         }
         for &id in &graph.order {
@@ -165,7 +187,14 @@ impl<'g> Delay<'g> {
     }
 
     /// The delayed write at the start of a block: all paths have one.
-    fn coming(&mut self, program: &Program, graph: &Graph, id: BlockId) -> Option<Delayed> {
+    fn coming(
+        &mut self,
+        program: &Program,
+        graph: &Graph,
+        id: BlockId,
+        location: &Location,
+        bases: &[Option<[Touch; 4]>],
+    ) -> Option<Delayed> {
         let from = &mut self.from[id.index()];
         let is_all = !from.is_empty() && from.len() == graph.in_edges[id.index()] as usize;
         from.dedup();
@@ -182,7 +211,10 @@ impl<'g> Delay<'g> {
         let mut webs = vec![];
         for other in all {
             let (Some(mine), Some(theirs)) = (touches.writes, other.touches.writes) else { return None };
-            touches.writes = Some(mine.by_either(&theirs));
+            touches.writes = Some(match mine.is_same(&theirs) {
+                true => mine.by_either(&theirs),
+                false => location.touch(bases.get(id.index())?.as_ref()?)?,
+            });
             webs.push(other.web);
         }
         let web = self.root(first.web);
@@ -218,7 +250,7 @@ impl<'g> Delay<'g> {
         let (block, notes) = (program.block(id), &notes[id.index()]);
         let mut now = self.comes[id.index()];
         for (at, ((_, inst), note)) in block.insts.iter().zip(notes).enumerate() {
-            if location.has(*inst, note) {
+            if location.has(*inst) {
                 now.filter(|now| now.own.is_none()).into_iter().for_each(|now| self.save(now.web));
                 now = Some(Delayed { web: usize::MAX, touches: *note, own: Some(at) });
                 continue;

@@ -1,9 +1,9 @@
 //! The start and the end of a packet, and the positions of its headers.
 
-use super::byte_range::Point;
+use super::byte_range::{Point, Position};
 use super::forward::Forward;
 use super::optimization_note::OptimizationNote;
-use super::optimizer_state::{IsSet, OptimizerState, Position};
+use super::optimizer_state::{IsSet, OptimizerState};
 use super::value::{Expr, Vn};
 use ir::analysis::interval::Interval;
 use ir::{BinOp, Inst};
@@ -27,7 +27,7 @@ impl Forward<'_> {
         let set = if inside || (0..4).any(same_as) { IsSet::Yes } else { IsSet::Maybe };
         let mut extent = self.state.extent;
         extent.set_base(base, self.values.number(value));
-        if self.state.at[which] == at
+        if self.is_there(self.state.at[which], at)
             && self.state.set[which] == IsSet::Yes
             && set == IsSet::Yes
             && self.state.extent.accessible(base) >= extent.accessible(base)
@@ -40,6 +40,12 @@ impl Forward<'_> {
         self.state.set[which] = set;
         self.state.extent = extent;
         self.state.ip_sum = None;
+    }
+
+    /// Whether two positions are one, by what is known here: a header may be behind one whose length was not known.
+    fn is_there(&self, a: Position, b: Position) -> bool {
+        let [a, b] = [a, b].map(|at| self.anchors.resolved(at, &self.values, &self.state.facts));
+        a == b
     }
 
     pub(super) fn clear_base(&mut self, base: Base) {

@@ -6,9 +6,9 @@
 //! walked. Blocks keep their numbers; [`super::shape`] simplifies the graph.
 
 use super::Known;
-use super::byte_range::{Anchors, ByteRange, Point};
+use super::byte_range::{Anchors, ByteRange, Point, Position};
 use super::optimization_note::{Notes, OptimizationNote, Reads, Touch};
-use super::optimizer_state::{IsSet, OptimizerState, Position};
+use super::optimizer_state::{IsSet, OptimizerState};
 use super::read_fields::ReadFields;
 use super::value::{Expr, Values, Vn};
 use ir::analysis::interval::{Interval, ones, yields};
@@ -25,6 +25,8 @@ pub struct Rewritten {
     pub program: Program,
     /// What each instruction reads and writes.
     pub notes: Notes,
+    /// For each block where paths meet, the first bit behind each base.
+    pub bases: Vec<Option<[Touch; 4]>>,
 }
 
 /// The arguments for a block's parameter.
@@ -62,6 +64,7 @@ pub(super) struct Forward<'a> {
     next_value: u32,
     pub(super) out: Vec<Block>,
     pub(super) notes: Notes,
+    bases: Vec<Option<[Touch; 4]>>,
     /// The table and the key that each record is from.
     pub(super) records: HashMap<Vn, (u16, Vec<Vn>)>,
     pub(super) here: BlockId,
@@ -115,6 +118,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         next_value: 0,
         out: vec![empty; count],
         notes: vec![vec![]; count],
+        bases: vec![None; count],
         records: HashMap::new(),
         here: program.entries[0],
         state: state.clone(),
@@ -127,7 +131,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         walk.block(walk.order.blocks[at]);
     }
     let program = Program { blocks: walk.out, ..program.clone() };
-    Rewritten { program, notes: walk.notes }
+    Rewritten { program, notes: walk.notes, bases: walk.bases }
 }
 
 impl Forward<'_> {
@@ -178,15 +182,19 @@ impl Forward<'_> {
         for (param, handed) in old.params.iter().zip(handed) {
             let value = self.fresh();
             self.out[id.index()].params.push(value);
-            let same = handed.same.filter(|same| self.operand(*same).is_some());
-            let number = same.unwrap_or_else(|| self.values.own(handed.range));
-            if same.is_none() {
+            // One value may be defined on each edge for itself: the parameter is the only one that is here.
+            let number = handed.same.unwrap_or_else(|| self.values.own(handed.range));
+            if handed.same.is_none_or(|same| self.operand(same).is_none()) {
                 self.settle_at(number, value, id);
             }
             self.numbers[param.0 as usize] = number;
         }
         let mut edges = std::mem::take(&mut self.edges[id.index()]);
         self.join(id, &mut edges);
+        if self.order.preds[id.index()] > 1 {
+            let first = |base| self.touch(self.place(Field::new(base, 0, 1)));
+            self.bases[id.index()] = Some(Base::ALL.map(first));
+        }
         for &(value, inst) in &old.insts {
             let number = self.inst(inst);
             if let (Some(value), Some(number)) = (value, number) {

@@ -4,14 +4,14 @@
 //! TOPLAS 1999; only where no path has to read more for it), so a packet reads a field once wherever its path has joined
 //! others. Parameters that nothing uses are removed with the other unused values.
 
-use super::byte_range::ByteRange;
+use super::byte_range::{Point, Position};
 use super::forward::{Edge, Forward};
-use super::optimizer_state::IsSet;
+use super::optimizer_state::{IsSet, OptimizerState};
 use super::sink::split_edge;
 use super::value::Vn;
 use ir::analysis::interval::Interval;
 use ir::{BlockId, Term, Value};
-use packet::field::Field;
+use packet::field::{Base, Field};
 
 /// The number of instructions up to which a content is computed for a join, whether the path needs it or not.
 const MOST_COST: u32 = 2;
@@ -20,11 +20,10 @@ const MOST_DEPTH: u32 = 3;
 /// Beyond this number of parameters a join gets no more.
 const MOST_PARAMS: usize = 24;
 
-/// A content that becomes a parameter: the location at the join, and its value on each edge.
+/// A content that becomes a parameter: its value on each edge, and at the join.
 struct Joined {
-    place: ByteRange,
     contents: Vec<Vn>,
-    range: Interval,
+    number: Vn,
 }
 
 impl Forward<'_> {
@@ -40,12 +39,18 @@ impl Forward<'_> {
             return;
         }
         let mut joined: Vec<Joined> = vec![];
-        for field in self.reads.behind(id) {
-            if joined.len() == MOST_PARAMS {
-                break;
+        let (behind, ahead): (Vec<Field>, Vec<Field>) =
+            self.reads.behind(id).into_iter().partition(|field| field.base == Base::Trans);
+        for fields in [ahead, behind] {
+            for field in fields {
+                if joined.len() == MOST_PARAMS {
+                    break;
+                }
+                joined.extend(self.joined(field, edges));
             }
-            joined.extend(self.joined(field, edges));
+            self.join_transport_header(edges, &joined);
         }
+        self.join_length(edges, &joined);
         if !joined.is_empty() {
             self.add_params(id, edges, &joined);
         }
@@ -54,8 +59,11 @@ impl Forward<'_> {
     /// The content of a field at a join, where every edge has one and not all the same.
     fn joined(&mut self, field: Field, edges: &mut [Edge]) -> Option<Joined> {
         let place = self.place(field);
-        if self.state.held(place, &mut self.values, &self.anchors).is_some() {
-            return None;
+        if let Some(content) = self.state.held(place, &mut self.values, &self.anchors) {
+            // Each edge may have read it for itself.
+            let contents = vec![content; edges.len()];
+            let is_joined = !self.is_cheap(content) && self.is_cheap_on_all(edges, &contents);
+            return is_joined.then_some(Joined { contents, number: content });
         }
         let (mut contents, mut range): (Vec<Vn>, Option<Interval>) = (vec![], None);
         for (_, state) in edges.iter() {
@@ -74,19 +82,82 @@ impl Forward<'_> {
         if !(0..edges.len()).all(is_one) {
             return None;
         }
-        if contents.iter().all(|content| *content == contents[0]) {
-            self.state.record_load(place, contents[0], &self.anchors);
+        let same = Some(contents[0]).filter(|first| contents.iter().all(|content| content == first));
+        if let Some(same) = same
+            && self.is_cheap(same)
+        {
+            self.state.record_load(place, same, &self.anchors);
             return None;
         }
-        let can_make = edges
+        if !self.is_cheap_on_all(edges, &contents) {
+            return None;
+        }
+        let number = same.or_else(|| Some(self.values.own(range?)))?;
+        self.state.record_load(place, number, &self.anchors);
+        Some(Joined { contents, number })
+    }
+
+    /// Whether contents are there at the ends of all edges, or take few instructions.
+    fn is_cheap_on_all(&mut self, edges: &mut [Edge], contents: &[Vn]) -> bool {
+        edges
             .iter_mut()
-            .zip(&contents)
-            .all(|(edge, content)| self.on_edge(edge, |walk| walk.is_cheap(*content)));
-        let joined = Joined { place, contents, range: range? };
-        can_make.then(|| {
-            // The ones behind it see that it is there.
-            self.state.record_load(place, joined.contents[0], &self.anchors);
-            joined
+            .zip(contents)
+            .all(|(edge, content)| self.on_edge(edge, |walk| walk.is_cheap(*content)))
+    }
+
+    /// Where the transport header is behind a length that each edge has read for itself from the header in front of it,
+    /// it is behind the length that the parameter has.
+    fn join_transport_header(&mut self, edges: &[Edge], joined: &[Joined]) {
+        let which = Base::Trans as usize;
+        let here = self.state.at[which];
+        if self.state.set[which] != IsSet::Yes || edges.iter().all(|(_, state)| state.at[which] == here) {
+            return;
+        }
+        // Behind which header it is, how far, and by how many bytes more.
+        let behind = |state: &OptimizerState| {
+            let at = state.at[which];
+            let Point::Behind(from, by) = self.anchors.point(at.anchor) else { return None };
+            let header = [Base::Net, Base::Data, Base::Mac].map(|base| base as usize);
+            let header = header.into_iter().find(|header| state.at[*header].anchor == from)?;
+            Some((header, by, at.bytes - state.at[header].bytes))
+        };
+        let Some(all) = edges.iter().map(|(_, state)| behind(state)).collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        let (header, _, bytes) = all[0];
+        if all.iter().any(|(other, _, more)| (*other, *more) != (header, bytes)) {
+            return;
+        }
+        let lengths: Vec<Vn> = all.iter().map(|(_, by, _)| *by).collect();
+        let Some(by) = self.of_params(&lengths, joined) else { return };
+        let header = self.state.at[header];
+        let anchor = self.anchors.of(Point::Behind(header.anchor, by));
+        self.state.at[which] = Position { anchor, bytes: header.bytes + bytes };
+    }
+
+    /// The length of a header whose checksum is correct, likewise.
+    fn join_length(&mut self, edges: &[Edge], joined: &[Joined]) {
+        let is_open = self.state.has_right_sum()
+            && self.state.right.as_ref().is_some_and(|right| right.length.is_none());
+        if !is_open {
+            return;
+        }
+        let lengths =
+            edges.iter().map(|(_, state)| state.right.as_ref()?.length).collect::<Option<Vec<Vn>>>();
+        let length = lengths.and_then(|lengths| self.of_params(&lengths, joined));
+        self.state.right.iter_mut().for_each(|right| right.length = length);
+    }
+
+    /// The value at the join of one on each edge: the same, or computed from a parameter as these are from its values.
+    fn of_params(&mut self, on_edges: &[Vn], joined: &[Joined]) -> Option<Vn> {
+        let first = on_edges[0];
+        if on_edges.iter().all(|value| *value == first) {
+            return Some(first);
+        }
+        joined.iter().find_map(|joined| {
+            let mut with = |content: Vn| self.values.with(first, joined.contents[0], content, MOST_DEPTH + 2);
+            let is_it = joined.contents.iter().zip(on_edges).all(|(content, value)| with(*content) == *value);
+            is_it.then(|| with(joined.number))
         })
     }
 
@@ -105,12 +176,10 @@ impl Forward<'_> {
                 known.extend(args);
             }
         }
-        for Joined { place, range, .. } in joined {
-            let (number, value) = (self.values.own(*range), self.fresh());
+        for Joined { number, .. } in joined {
+            let value = self.fresh();
             self.out[id.index()].params.push(value);
-            self.settle_at(number, value, id);
-            self.state.places.retain(|known| known.0 != *place);
-            self.state.record_load(*place, number, &self.anchors);
+            self.settle_at(*number, value, id);
         }
     }
 

@@ -17,8 +17,6 @@ const MAKE_DEPTH: u32 = 6;
 const MAKE_COST: u32 = 3;
 /// The number of instructions up to which computing a value is preferred to carrying it over a stage boundary.
 const CARRY_COST: u32 = 2;
-/// The number of definitions of a value that are considered.
-const MOST_LOCATIONS: usize = 16;
 
 impl Forward<'_> {
     pub(super) fn settle_at(&mut self, number: Vn, value: Value, block: BlockId) {
@@ -33,7 +31,7 @@ impl Forward<'_> {
             self.order.dominates(location.0, self.here)
                 && (any_side || self.order.same_side(location.0, self.here))
         };
-        locations.iter().rev().take(MOST_LOCATIONS).find(fits).map(|location| location.1)
+        locations.iter().rev().find(fits).map(|location| location.1)
     }
 
     /// Appends an instruction.

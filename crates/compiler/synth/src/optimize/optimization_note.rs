@@ -53,6 +53,12 @@ impl Touch {
         Touch { anchor: place.anchor, lo, hi, kind, among }
     }
 
+    /// Bits from its first one on.
+    pub fn behind(self, bit: i64, width: i64) -> Touch {
+        let among = self.among.map(|(from, lo, hi)| (from, lo + bit, hi - 1 + bit + width));
+        Touch { lo: self.lo + bit, hi: self.lo + bit + width, among, ..self }
+    }
+
     /// The part of it between two bits.
     pub fn part(self, lo: i64, hi: i64) -> Touch {
         Touch { lo, hi, ..self }

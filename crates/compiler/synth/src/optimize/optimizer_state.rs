@@ -1,10 +1,11 @@
 //! The facts about a packet at one point of a program.
 
-use super::byte_range::{Anchor, Anchors, ByteRange, Point};
+use super::byte_range::{Anchor, Anchors, ByteRange, Point, Position};
 use super::linear::Linear;
 use super::value::{Facts, Values, Version, Vn};
 use ir::BinOp;
 use ir::analysis::extent::Extent;
+use ir::analysis::interval::Interval;
 use packet::anno;
 use packet::field::{Base, Field};
 
@@ -22,15 +23,6 @@ pub enum IsSet {
     No,
     /// It may be.
     Maybe,
-}
-
-/// The position of a base, if it is set: bytes after an anchor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Position {
-    /// The anchor.
-    pub anchor: Anchor,
-    /// Bytes after it.
-    pub bytes: i64,
 }
 
 /// The IPv4 header at a position has a correct checksum, up to a difference.
@@ -117,11 +109,18 @@ impl OptimizerState {
 
     /// Keeps only the facts that hold on another path, too.
     pub fn meet(&mut self, other: &OptimizerState, values: &mut Values, anchors: &mut Anchors) {
+        let are_right = [&*self, other].map(OptimizerState::has_right_sum);
+        let moved = self.meet_positions(other, values, anchors);
+        if self.right != other.right {
+            let lengths =
+                [&self.right, &other.right].map(|right| right.as_ref().and_then(|right| right.length));
+            self.right = (are_right == [true; 2]).then(|| RightSum {
+                at: self.at[Base::Net as usize],
+                length: lengths[0].filter(|_| lengths[0] == lengths[1]),
+                sum: Linear::default(),
+            });
+        }
         for base in 0..4 {
-            if self.at[base] != other.at[base] {
-                let point = Point::Somewhere(values.fresh());
-                self.at[base] = Position { anchor: anchors.of(point), bytes: 0 };
-            }
             if self.set[base] != other.set[base] {
                 self.set[base] = IsSet::Maybe;
             }
@@ -129,6 +128,9 @@ impl OptimizerState {
         self.extent.meet(&other.extent);
         meet_bounds(&mut self.ends, &other.ends, i64::min);
         meet_bounds(&mut self.less, &other.less, i64::max);
+        for (at, bytes) in moved {
+            self.note_bytes(at, bytes);
+        }
         self.avails.retain(|avail| other.avails.contains(avail));
         if self.len != other.len {
             self.len = None;
@@ -162,9 +164,76 @@ impl OptimizerState {
         if self.ip_sum != other.ip_sum {
             self.ip_sum = None;
         }
-        if self.right != other.right {
-            self.right = None;
+    }
+
+    /// A new position for a base: behind one that is in front of it on either path, however far.
+    fn somewhere(
+        &self,
+        base: usize,
+        other: &OptimizerState,
+        old: [Position; 4],
+        values: &mut Values,
+        anchors: &mut Anchors,
+    ) -> Position {
+        for near in (0..base).rev() {
+            let distance = |at: &[Position; 4], facts| {
+                let distance = anchors.distance(at[near].anchor, at[base].anchor, values, facts)?;
+                let bytes = at[base].bytes - at[near].bytes;
+                let ends = [distance.lo + bytes, distance.hi + bytes].map(u64::try_from);
+                Some(Interval { lo: ends[0].ok()?, hi: ends[1].ok()? })
+            };
+            if let Some(mine) = distance(&old, &self.facts)
+                && let Some(theirs) = distance(&other.at, &other.facts)
+            {
+                let by = values.own(mine.hull(theirs));
+                return Position {
+                    anchor: anchors.of(Point::Behind(self.at[near].anchor, by)),
+                    bytes: self.at[near].bytes,
+                };
+            }
         }
+        Position { anchor: anchors.of(Point::Somewhere(values.fresh())), bytes: 0 }
+    }
+
+    /// Whether the IPv4 header is where the base says, with a correct checksum.
+    pub fn has_right_sum(&self) -> bool {
+        let at = self.at[Base::Net as usize];
+        self.right.as_ref().is_some_and(|right| right.at == at && right.sum.is_zero())
+    }
+
+    /// Where the bases are, if the packet comes from either path. A header at the same distance from another one on
+    /// both is there at the join, too, wherever that is. Returns the positions that have a new name, with the bytes
+    /// that are known to be behind them.
+    fn meet_positions(
+        &mut self,
+        other: &OptimizerState,
+        values: &mut Values,
+        anchors: &mut Anchors,
+    ) -> Vec<(Position, i64)> {
+        let [mine, theirs] =
+            [&*self, other].map(|state| state.at.map(|at| anchors.resolved(at, values, &state.facts)));
+        let old = self.at;
+        let mut moved = vec![];
+        for base in 0..4 {
+            if self.at[base] == other.at[base] {
+                continue;
+            }
+            let bytes = self.bytes_from(self.at[base]).min(other.bytes_from(other.at[base]));
+            let from =
+                |near: &usize| Some((mine[base].from(mine[*near])?, theirs[base].from(theirs[*near])?));
+            let near = (0..base).find_map(|near| {
+                from(&near).filter(|(mine, theirs)| mine == theirs).map(|(by, _)| (near, by))
+            });
+            self.at[base] = match near {
+                _ if mine[base] == theirs[base] => mine[base],
+                Some((near, by)) => Position { bytes: self.at[near].bytes + by, ..self.at[near] },
+                None => self.somewhere(base, other, old, values, anchors),
+            };
+            if bytes > i64::MIN {
+                moved.push((self.at[base], bytes));
+            }
+        }
+        moved
     }
 
     /// The location of a field.

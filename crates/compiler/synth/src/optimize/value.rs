@@ -253,6 +253,20 @@ impl Values {
         }
     }
 
+    /// A computed value with another one in the place of one that it is computed from, by at most so many steps.
+    pub fn with(&mut self, value: Vn, of: Vn, other: Vn, steps: u32) -> Vn {
+        if value == of {
+            return other;
+        }
+        match self.expr(value) {
+            Expr::Bin(op, a, b) if steps > 0 => {
+                let [a, b] = [a, b].map(|part| self.with(part, of, other, steps - 1));
+                self.bin(op, a, b, &Facts::default())
+            }
+            _ => value,
+        }
+    }
+
     /// Arithmetic with a constant at a point of the program.
     pub fn bin_const(&mut self, op: BinOp, a: Vn, number: u64, facts: &Facts) -> Vn {
         let number = self.constant(number);
