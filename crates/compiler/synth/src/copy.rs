@@ -53,7 +53,7 @@ pub(crate) fn copy_from(program: &mut Program, start: BlockId, known: InPlaceOf,
 
 /// Gives each lookup of some blocks a stage that a copy of it can share. With more than there are numbers, the program
 /// does not verify, and stays as it was.
-fn share_stages(program: &mut Program, blocks: &[BlockId], walked: bool) {
+pub(crate) fn share_stages(program: &mut Program, blocks: &[BlockId], walked: bool) {
     let of = |block: &Block| match &block.term {
         Term::Lookup { stage, .. } => *stage,
         _ => None,

@@ -10,6 +10,9 @@
 //! behind each save: of the most that a packet meets, else of what packets meet on average. Only forks are tried whose
 //! ways meet before a field that the packet that meets most reads or writes again.
 
+mod by_knowledge;
+mod knowledge;
+
 use crate::copy::{InPlaceOf, copy_from};
 use crate::optimize::{Known, Report, is_bare_exit, optimize_rounds, optimize_with};
 use ir::analysis::order::Order;
@@ -20,11 +23,15 @@ use std::collections::BTreeSet;
 
 /// A program with copies has at most this many times the instructions, and [`MORE`] on top.
 const GROWTH: usize = 4;
+/// The same for copies by what packets know: most of their instructions are removed again.
+const GROWTH_BY_KNOWLEDGE: usize = 6;
+/// A larger program has only copies that are searched for: less of them.
+const MOST_INSTS_BY_KNOWLEDGE: usize = 2_060;
 const MORE: usize = 400;
 /// The most instructions of programs with copies that are tried: less than a second.
 const MOST_TRIED: usize = 200_000;
-/// Of a larger program, too few copies could be tried.
-const MOST_INSTS: usize = 15_000;
+/// A larger program has no copies: its classes would be so many that a proof takes minutes.
+const MOST_INSTS: usize = 2_300;
 /// The most instructions that the copies behind one fork add for each read and write that they save of the most that
 /// packets meet.
 const MOST_FOR_ONE: usize = 400;
@@ -45,6 +52,14 @@ pub fn outcomes(program: &Verified, known: &Known) -> Option<(Verified, Report)>
     let before = Copied::of(program.clone(), known);
     if before.size > MOST_INSTS {
         return None;
+    }
+    if before.size <= MOST_INSTS_BY_KNOWLEDGE
+        && let Some(copied) = by_knowledge::copied(&before.program, GROWTH_BY_KNOWLEDGE * before.size + MORE)
+    {
+        let copied = Verified::new(copied).ok().and_then(|copied| optimize_with(&copied, known).ok());
+        if copied.is_some() {
+            return copied;
+        }
     }
     let mut search = Search { known, most: GROWTH * before.size + MORE, left: MOST_TRIED };
     let mut best: Option<Copied> = None;
