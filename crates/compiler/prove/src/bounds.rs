@@ -68,13 +68,18 @@ impl<'f> Known<'f> {
         Some(Known { pool, facts, factors: filter.0.iter().collect(), cases, deadline, own: 0, depth: 0 })
     }
 
-    /// Of the packets that pass one alternative as well; `None` if there are none.
-    fn case(&self, list: &'f [Factor]) -> Option<Known<'f>> {
+    /// Of the packets that pass further conditions as well; `None` if there are none.
+    fn also<'k>(&'k self, list: &'k [Factor]) -> Option<Known<'k>> {
         let mut bounds = self.facts.conditions().map(|(id, set)| (id, set.clone())).collect();
         require(list, &mut bounds);
         let facts = Facts::of(self.pool, bounds)?;
         let factors = self.factors.iter().copied().chain(list).collect();
-        Some(Known { facts, factors, own: self.factors.len(), depth: self.depth + 1, ..*self })
+        Some(Known { facts, factors, ..*self })
+    }
+
+    /// Of those that pass one alternative as well.
+    fn case<'k>(&'k self, list: &'k [Factor]) -> Option<Known<'k>> {
+        Some(Known { own: self.factors.len(), depth: self.depth + 1, ..self.also(list)? })
     }
 
     /// Whether each packet passes one of some filters: one for all, or one for those in a set that it asks for and one for
@@ -95,15 +100,6 @@ impl<'f> Known<'f> {
                 known.is_none_or(|known| filters.iter().any(|filter| known.implies(&filter.0)))
             })
         })
-    }
-
-    /// Of the packets that pass further conditions as well; `None` if there are none.
-    fn also<'k>(&'k self, list: &'k [Factor]) -> Option<Known<'k>> {
-        let mut bounds = self.facts.conditions().map(|(id, set)| (id, set.clone())).collect();
-        require(list, &mut bounds);
-        let facts = Facts::of(self.pool, bounds)?;
-        let factors = self.factors.iter().copied().chain(list).collect();
-        Some(Known { facts, factors, ..*self })
     }
 
     /// Whether each packet passes these conditions, too.

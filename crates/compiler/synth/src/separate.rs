@@ -5,8 +5,10 @@
 //! them is known: fields are read and written again. [`outcomes`] gives each way a copy of what is behind, where a packet
 //! then reads and writes less.
 //!
+//! A program that is not large has a copy of each block for what packets know there ([`by_knowledge`]): that takes one walk.
+//!
 //! A lookup and its copies are one stage boundary ([`ir::Term::Lookup`]), so packets keep the order that they have without
-//! copies. Forks are tried one after the other, from the start of the program on, and the optimiser shows what the copies
+//! copies. Of a larger program forks are tried one after the other, from the start of the program on, and the optimiser shows what the copies
 //! behind each save: of the most that a packet meets, else of what packets meet on average. Only forks are tried whose
 //! ways meet before a field that the packet that meets most reads or writes again.
 
@@ -14,7 +16,7 @@ mod by_knowledge;
 mod knowledge;
 
 use crate::copy::{InPlaceOf, copy_from};
-use crate::optimize::{Known, Report, is_bare_exit, optimize_rounds, optimize_with};
+use crate::optimize::{Known, Report, is_bare_exit, next_blocks, optimize_rounds, optimize_with};
 use ir::analysis::order::Order;
 use ir::{Block, BlockId, Inst, Program, Term, Verified};
 use packet::field::Field;
@@ -276,7 +278,7 @@ fn mean(program: &Program, order: &[BlockId], ahead: &[Option<Ahead>]) -> f64 {
     for id in order {
         let (block, share) = (program.block(*id), shares[id.index()]);
         sum += share * touches(block) as f64;
-        let mut next = distinct(block.term.successors());
+        let mut next = next_blocks(&block.term);
         next.retain(|to| ahead[to.index()].is_some());
         for to in &next {
             shares[to.index()] += share / next.len() as f64;
@@ -287,16 +289,10 @@ fn mean(program: &Program, order: &[BlockId], ahead: &[Option<Ahead>]) -> f64 {
 
 /// Where the ways behind a fork begin.
 fn starts(program: &Program, at: Fork) -> Vec<BlockId> {
-    distinct(match at {
-        Fork::Entries => program.entries.clone(),
-        Fork::Test(block) => program.block(block).term.successors(),
-    })
-}
-
-fn distinct(mut blocks: Vec<BlockId>) -> Vec<BlockId> {
-    blocks.sort_unstable();
-    blocks.dedup();
-    blocks
+    match at {
+        Fork::Entries => BTreeSet::from_iter(program.entries.iter().copied()).into_iter().collect(),
+        Fork::Test(block) => next_blocks(&program.block(block).term),
+    }
 }
 
 /// Gives each way behind a fork but the first code of its own.

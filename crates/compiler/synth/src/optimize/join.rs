@@ -39,20 +39,23 @@ impl Forward<'_> {
             return;
         }
         let mut joined: Vec<Joined> = vec![];
-        let (behind, ahead): (Vec<Field>, Vec<Field>) =
+        let (transport, others): (Vec<Field>, Vec<Field>) =
             self.reads.behind(id).into_iter().partition(|field| field.base == Base::Trans);
-        for fields in [ahead, behind] {
-            for field in fields {
-                if joined.len() == MOST_PARAMS {
-                    break;
-                }
-                joined.extend(self.joined(field, edges));
-            }
-            self.join_transport_header(edges, &joined);
-        }
+        self.join_fields(others, edges, &mut joined);
+        self.join_transport_header(edges, &joined);
+        self.join_fields(transport, edges, &mut joined);
         self.join_length(edges, &joined);
         if !joined.is_empty() {
             self.add_params(id, edges, &joined);
+        }
+    }
+
+    fn join_fields(&mut self, fields: Vec<Field>, edges: &mut [Edge], joined: &mut Vec<Joined>) {
+        for field in fields {
+            if joined.len() == MOST_PARAMS {
+                break;
+            }
+            joined.extend(self.joined(field, edges));
         }
     }
 

@@ -41,6 +41,7 @@ pub(crate) mod tests;
 pub(crate) use forward::is_bare_exit;
 pub use known::Known;
 pub use report::{Counts, Report};
+pub(crate) use sink::next_blocks;
 
 use ir::Verified;
 use ir::verify::VerifyError;

@@ -63,7 +63,7 @@ pub(super) fn behind_tests(
 }
 
 /// The blocks that may be next, each once.
-pub(super) fn next_blocks(term: &Term) -> Vec<BlockId> {
+pub(crate) fn next_blocks(term: &Term) -> Vec<BlockId> {
     let mut next = term.successors();
     next.sort_unstable();
     next.dedup();

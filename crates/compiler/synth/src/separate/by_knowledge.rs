@@ -6,6 +6,7 @@
 
 use super::knowledge::{Knowledge, Outlook};
 use crate::copy::share_stages;
+use crate::optimize::next_blocks;
 use ir::analysis::live::live_in;
 use ir::{Block, BlockId, Inst, Program, Term, Value};
 use rustc_hash::FxHashMap;
@@ -51,7 +52,7 @@ pub(super) fn copied(program: &Program, most: usize) -> Option<Program> {
     plan.copies.iter().for_each(|copy| count[copy.of.index()] += 1);
     let several: Vec<BlockId> = order.iter().copied().filter(|id| count[id.index()] > 1).collect();
     share_stages(&mut program, &several, false);
-    Some(Build::of(&program, &live, &plan).finish(program, &plan))
+    Some(Build::of(&program, &live, &plan).finish(&plan))
 }
 
 fn plan(
@@ -84,7 +85,6 @@ fn plan(
         reach(&mut states, *entry, CopyFor::default(), None);
     }
     let (mut copies, mut size): (Vec<Copied>, usize) = (vec![], 0);
-    let mut entries: Vec<Option<usize>> = vec![None; program.entries.len()];
     for id in order {
         let block = program.block(*id);
         for (state, mut from) in std::mem::take(&mut states[id.index()]) {
@@ -93,24 +93,13 @@ fn plan(
                 return None;
             }
             let number = copies.len();
-            if state == CopyFor::default() {
-                let is_it = |(entry, of): (&mut Option<usize>, &BlockId)| {
-                    if of == id {
-                        *entry = Some(number);
-                    }
-                };
-                entries.iter_mut().zip(&program.entries).for_each(is_it);
-            }
             let knowledge = outlook.behind(program, *id, state.knowledge);
             let mut records = state.records;
             if let Term::Lookup { rec, .. } = &block.term {
                 let at = records.partition_point(|(record, _)| record < rec);
                 records.insert(at, (*rec, number));
             }
-            let mut next = block.term.successors();
-            next.sort_unstable();
-            next.dedup();
-            for to in next {
+            for to in next_blocks(&block.term) {
                 reach(&mut states, to, CopyFor { knowledge, records: records.clone() }, Some(number));
             }
             from.sort_unstable();
@@ -121,7 +110,9 @@ fn plan(
             copies.push(Copied { of: *id, from, to: vec![] });
         }
     }
-    let entries = entries.into_iter().collect::<Option<Vec<usize>>>()?;
+    // Packets that enter are in the first copy.
+    let first = |entry: &BlockId| copies.iter().position(|copy| copy.of == *entry);
+    let entries = program.entries.iter().filter_map(first).collect();
     Some(CopyPlan { copies, entries })
 }
 
@@ -129,79 +120,102 @@ fn plan(
 type Names = FxHashMap<Value, Value>;
 
 /// The copies, as they are made.
-struct Build {
+struct Build<'p> {
+    program: &'p Program,
+    /// What is the same number in each copy is no parameter: the program may have to know it.
+    numbers: FxHashMap<Value, u64>,
     blocks: Vec<Block>,
+    /// The names of values behind each copy.
+    behind: Vec<Names>,
+    /// Blocks on edges, which hand values over: their numbers are behind those of all copies.
+    edges: Vec<Block>,
+    has_copy: Vec<bool>,
     next: u32,
 }
 
-impl Build {
-    fn of(program: &Program, live: &[BTreeSet<Value>], plan: &CopyPlan) -> Build {
-        let mut build = Build { blocks: vec![], next: program.value_count() as u32 };
+/// The values at the start of a copy.
+#[derive(Default)]
+struct Start {
+    names: Names,
+    params: Vec<Value>,
+    /// For each copy that leads there, the values of the parameters.
+    args: Vec<Vec<Value>>,
+    constants: Vec<(Option<Value>, Inst)>,
+}
+
+impl<'p> Build<'p> {
+    fn of(program: &'p Program, live: &[BTreeSet<Value>], plan: &CopyPlan) -> Build<'p> {
         let insts = program.blocks.iter().flat_map(|block| &block.insts);
-        // What is the same number in each copy is no parameter: the program may have to know it.
-        let numbers: FxHashMap<Value, u64> = insts
-            .filter_map(|(value, inst)| match inst {
-                Inst::Const(number) => Some(((*value)?, *number)),
-                _ => None,
-            })
-            .collect();
-        let splits = plan.copies.len();
-        let mut split: Vec<Block> = vec![];
-        let mut seen = vec![false; program.blocks.len()];
-        // The names of values behind each copy.
-        let mut behind: Vec<Names> = Vec::with_capacity(plan.copies.len());
+        let number = |(value, inst): &(Option<Value>, Inst)| match inst {
+            Inst::Const(number) => Some(((*value)?, *number)),
+            _ => None,
+        };
+        let mut build = Build {
+            program,
+            numbers: insts.filter_map(number).collect(),
+            blocks: vec![],
+            behind: vec![],
+            edges: vec![],
+            has_copy: vec![false; program.blocks.len()],
+            next: program.value_count() as u32,
+        };
         for copy in &plan.copies {
-            let mut block = program.block(copy.of).clone();
-            let mut names = Names::default();
-            let mut handed: Vec<Vec<Value>> = vec![vec![]; copy.from.len()];
-            let (mut params, mut constants) = (vec![], vec![]);
-            for value in &live[copy.of.index()] {
-                let of: Vec<Value> = copy
-                    .from
-                    .iter()
-                    .map(|from| behind[*from].get(value).copied().unwrap_or(*value))
-                    .collect();
-                let name = match of.split_first() {
-                    None => *value,
-                    Some((first, rest)) if rest.iter().all(|other| other == first) => *first,
-                    Some(_) if numbers.contains_key(value) => {
-                        let name = build.name();
-                        constants.push((Some(name), Inst::Const(numbers[value])));
-                        name
-                    }
-                    Some(_) => {
-                        handed.iter_mut().zip(&of).for_each(|(handed, value)| handed.push(*value));
-                        let param = build.name();
-                        params.push(param);
-                        param
-                    }
-                };
-                names.insert(*value, name);
-            }
-            let again = std::mem::replace(&mut seen[copy.of.index()], true);
-            build.define(&mut block, &mut names, again);
-            block.params.extend(params);
-            block.insts.splice(0..0, constants);
-            let number = BlockId(build.blocks.len() as u32);
-            block.term.map_successors(|to| {
-                let found = copy.to.iter().find(|(of, _)| *of == to);
-                found.map_or(to, |(_, copy)| BlockId(*copy as u32))
-            });
-            build.blocks.push(block);
-            for (from, args) in copy.from.iter().zip(handed).filter(|(_, args)| !args.is_empty()) {
-                match &mut build.blocks[*from].term {
-                    Term::Jump(_, known) => known.extend(args),
-                    term => {
-                        let between = BlockId((splits + split.len()) as u32);
-                        term.map_successors(|to| if to == number { between } else { to });
-                        split.push(Block { params: vec![], insts: vec![], term: Term::Jump(number, args) });
-                    }
+            let start = build.start(copy, &live[copy.of.index()]);
+            build.add(copy, start, plan.copies.len());
+        }
+        let edges = std::mem::take(&mut build.edges);
+        build.blocks.extend(edges);
+        build
+    }
+
+    fn start(&mut self, copy: &Copied, live: &BTreeSet<Value>) -> Start {
+        let mut start = Start { args: vec![vec![]; copy.from.len()], ..Start::default() };
+        for value in live {
+            let known = |from: &usize| self.behind[*from].get(value).copied().unwrap_or(*value);
+            let known: Vec<Value> = copy.from.iter().map(known).collect();
+            let first = known.first().copied().unwrap_or(*value);
+            let name = if known.iter().all(|other| *other == first) {
+                first
+            } else if let Some(number) = self.numbers.get(value).copied() {
+                let name = self.name();
+                start.constants.push((Some(name), Inst::Const(number)));
+                name
+            } else {
+                start.args.iter_mut().zip(&known).for_each(|(args, value)| args.push(*value));
+                let name = self.name();
+                start.params.push(name);
+                name
+            };
+            start.names.insert(*value, name);
+        }
+        start
+    }
+
+    /// Adds a copy of a block, to one of so many.
+    fn add(&mut self, copy: &Copied, start: Start, copies: usize) {
+        let Start { mut names, params, args, constants } = start;
+        let mut block = self.program.block(copy.of).clone();
+        let again = std::mem::replace(&mut self.has_copy[copy.of.index()], true);
+        self.define(&mut block, &mut names, again);
+        block.params.extend(params);
+        block.insts.splice(0..0, constants);
+        let number = BlockId(self.blocks.len() as u32);
+        block.term.map_successors(|to| {
+            let found = copy.to.iter().find(|(of, _)| *of == to);
+            found.map_or(to, |(_, copy)| BlockId(*copy as u32))
+        });
+        self.blocks.push(block);
+        self.behind.push(names);
+        for (from, args) in copy.from.iter().zip(args).filter(|(_, args)| !args.is_empty()) {
+            match &mut self.blocks[*from].term {
+                Term::Jump(_, known) => known.extend(args),
+                term => {
+                    let edge = BlockId((copies + self.edges.len()) as u32);
+                    term.map_successors(|to| if to == number { edge } else { to });
+                    self.edges.push(Block { params: vec![], insts: vec![], term: Term::Jump(number, args) });
                 }
             }
-            behind.push(names);
         }
-        build.blocks.extend(split);
-        build
     }
 
     fn name(&mut self) -> Value {
@@ -230,8 +244,8 @@ impl Build {
         }
     }
 
-    fn finish(self, mut program: Program, plan: &CopyPlan) -> Program {
-        program.blocks = self.blocks;
+    fn finish(self, plan: &CopyPlan) -> Program {
+        let mut program = Program { blocks: self.blocks, ..self.program.clone() };
         program.entries = plan.entries.iter().map(|entry| BlockId(*entry as u32)).collect();
         let order = program.topological_order();
         program.keep(&order);

@@ -45,9 +45,16 @@ struct Ahead {
 
 /// A program's fields, and what lies ahead of its blocks.
 pub(super) struct Outlook {
-    /// Each field with all that it covers.
-    covers: BTreeMap<Field, Fields>,
+    fields: BTreeMap<Field, FieldSets>,
     ahead: Vec<Ahead>,
+}
+
+/// What a field is in sets of fields.
+#[derive(Clone, Copy, Default)]
+struct FieldSets {
+    own: Fields,
+    /// It and all that are parts of it.
+    covered: Fields,
 }
 
 impl Outlook {
@@ -64,22 +71,19 @@ impl Outlook {
         let mut fields: Vec<(Field, usize)> = count.into_iter().collect();
         fields.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         fields.truncate(MOST_FIELDS);
-        let bit = |at: usize| 1u128 << at;
-        let covers = |of: Field| {
-            let inside = fields.iter().enumerate().filter(|(_, (field, _))| is_inside(*field, of));
-            inside.fold(0, |all, (at, _)| all | bit(at))
+        let sets = |(at, (of, _)): (usize, &(Field, usize))| {
+            let inside = fields.iter().enumerate().filter(|(_, (field, _))| is_inside(*field, *of));
+            (*of, FieldSets { own: 1 << at, covered: inside.fold(0, |all, (at, _)| all | 1 << at) })
         };
-        let covers = fields.iter().map(|(field, _)| (*field, covers(*field))).collect();
-        let mut outlook = Outlook { covers, ahead: vec![Ahead::default(); program.blocks.len()] };
-        let own: BTreeMap<Field, Fields> =
-            fields.iter().enumerate().map(|(at, (field, _))| (*field, bit(at))).collect();
+        let fields = fields.iter().enumerate().map(sets).collect();
+        let mut outlook = Outlook { fields, ahead: vec![Ahead::default(); program.blocks.len()] };
         for id in order.iter().rev() {
-            outlook.ahead[id.index()] = outlook.look(program, *id, &own);
+            outlook.ahead[id.index()] = outlook.look(program, *id);
         }
         outlook
     }
 
-    fn look(&self, program: &Program, id: BlockId, own: &BTreeMap<Field, Fields>) -> Ahead {
+    fn look(&self, program: &Program, id: BlockId) -> Ahead {
         let block = program.block(id);
         let mut ahead =
             Ahead { leads_on: matches!(block.term, Term::Emit(_) | Term::EmitTo(..)), ..Ahead::default() };
@@ -100,21 +104,21 @@ impl Outlook {
         for (_, inst) in block.insts.iter().rev() {
             match inst {
                 Inst::Store(field, _) => {
-                    let covered = self.covered(*field);
+                    let covered = self.sets(*field).covered;
                     ahead.read &= !covered;
                     ahead.written |= covered;
                     ahead.always |= covered;
                 }
                 Inst::IpSum | Inst::TransportSum(_) => ahead.always = 0,
-                Inst::Load(field) => ahead.read |= own.get(field).copied().unwrap_or(0),
+                Inst::Load(field) => ahead.read |= self.sets(*field).own,
                 _ => {}
             }
         }
         ahead
     }
 
-    fn covered(&self, field: Field) -> Fields {
-        self.covers.get(&field).copied().unwrap_or(0)
+    fn sets(&self, field: Field) -> FieldSets {
+        self.fields.get(&field).copied().unwrap_or_default()
     }
 
     /// What matters at a block.
@@ -130,10 +134,11 @@ impl Outlook {
     pub(super) fn behind(&self, program: &Program, id: BlockId, mut knowledge: Knowledge) -> Knowledge {
         for (_, inst) in &program.block(id).insts {
             match inst {
-                Inst::Load(field) => knowledge.known |= self.covered(*field),
+                Inst::Load(field) => knowledge.known |= self.sets(*field).covered,
                 Inst::Store(field, _) => {
-                    knowledge.known |= self.covered(*field);
-                    knowledge.written |= self.covered(*field);
+                    let covered = self.sets(*field).covered;
+                    knowledge.known |= covered;
+                    knowledge.written |= covered;
                 }
                 _ => {}
             }
