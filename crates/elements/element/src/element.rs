@@ -70,6 +70,13 @@ pub trait Element: Send {
         false
     }
 
+    /// Whether packets may come from it that it does not count as held, because nobody has told it of them: an
+    /// NF in a process of its own makes packets. A run waits for a moment for them before it ends. Called when
+    /// nothing else is left to do.
+    fn may_make(&self) -> bool {
+        false
+    }
+
     /// Whether a script of it runs or waits for a time: until then the run does not end with its sources, nor
     /// with another NF. Called between packets.
     fn holds_run(&self) -> bool {

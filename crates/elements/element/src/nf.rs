@@ -64,6 +64,9 @@ pub trait NfLink: Send {
     /// Whether a script in the NF's process runs or waits for a time, and has not requested the end.
     fn holds_run(&self) -> bool;
 
+    /// Whether the NF runs and may have made packets that it has not returned.
+    fn may_make(&self) -> bool;
+
     /// A value about the NF, by handler name: `state`, `restarts`, `pid`, `kind`, `drops`, `counters`,
     /// `bad-descriptors`, `copied`, `neighbours`.
     fn status(&self, what: &str) -> Option<String>;

@@ -563,6 +563,10 @@ impl NfLink for ProcessLink {
         self.instance.holds_run()
     }
 
+    fn may_make(&self) -> bool {
+        self.is_up() && self.current.as_ref().is_some_and(|current| current.hello.makes)
+    }
+
     fn status(&self, what: &str) -> Option<String> {
         Some(match what {
             "state" => self.instance.state().name().to_string(),

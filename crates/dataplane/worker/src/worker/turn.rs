@@ -28,6 +28,10 @@ const TICK_NS: u64 = 1_000_000;
 const GIVE_UP_TURNS: u32 = YIELD_TURNS + 2_000;
 /// The same limit as a time slept.
 const GIVE_UP_SLEPT: Duration = Duration::from_millis(200);
+/// How long a worker sleeps without work before its run ends when packets may be under way that nothing counts
+/// as held, and the longest time that this may put off the end of a run.
+const UNSEEN_SLEPT: Duration = Duration::from_millis(50);
+const UNSEEN_NS: u64 = 1_000_000_000;
 
 /// The state of the loop, passed from one variant of the loop to the other.
 #[derive(Default)]
@@ -41,6 +45,8 @@ struct Turns {
     /// request to which no answer can arrive must not keep the run from ending.
     stale_turns: u32,
     last_held: i64,
+    /// Since when the sources have ended and nothing is held.
+    empty_since_ns: Option<u64>,
     idle_since_ns: Option<u64>,
     slept: Duration,
     is_over: bool,
@@ -93,6 +99,7 @@ impl Worker {
             mut first_ns,
             mut stale_turns,
             mut last_held,
+            mut empty_since_ns,
             mut idle_since_ns,
             mut slept,
             ..
@@ -176,7 +183,14 @@ impl Worker {
                     slept = Duration::ZERO;
                 }
                 let nobody_comes = stale_turns > GIVE_UP_TURNS || slept > GIVE_UP_SLEPT;
-                let ends = if held == 0 { stale_turns > 2 } else { nobody_comes };
+                let ends = match held {
+                    0 if stale_turns > 2 && self.may_make() => {
+                        let since_ns = *empty_since_ns.get_or_insert(self.now_ns);
+                        slept > UNSEEN_SLEPT || self.now_ns - since_ns > UNSEEN_NS
+                    }
+                    0 => stale_turns > 2,
+                    _ => nobody_comes,
+                };
                 if ends && !std::mem::replace(&mut self.is_done, true) {
                     self.quiescence.done.fetch_add(1, Ordering::AcqRel);
                 }
@@ -207,6 +221,7 @@ impl Worker {
             first_ns,
             stale_turns,
             last_held,
+            empty_since_ns,
             idle_since_ns,
             slept,
             is_over,
@@ -232,6 +247,11 @@ impl Worker {
     /// Whether an element keeps packets for an event that is yet to happen.
     fn awaits(&self) -> bool {
         self.nodes.iter().any(|node| node.element.as_ref().is_some_and(|element| element.awaits()))
+    }
+
+    /// Whether packets may come from an element that nothing counts as held.
+    fn may_make(&self) -> bool {
+        self.nodes.iter().any(|node| node.element.as_ref().is_some_and(|element| element.may_make()))
     }
 
     /// Runs an element's task and pushes the packets that it returns.

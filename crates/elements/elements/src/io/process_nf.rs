@@ -436,6 +436,10 @@ impl Element for ProcessNf {
         !self.waiting.is_empty() && self.link.waits_when_down() && self.link.is_coming()
     }
 
+    fn may_make(&self) -> bool {
+        !self.link.observes() && self.link.may_make()
+    }
+
     fn holds_run(&self) -> bool {
         self.link.holds_run()
     }
