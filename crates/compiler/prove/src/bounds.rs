@@ -6,8 +6,9 @@
 //! way; what is left is the solver's.
 
 use ir::analysis::interval::IntervalSet;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use synth::classes::expr::{Id, Pool};
 use synth::classes::facts::Facts;
 use synth::classes::filter::{Factor, Filter, require};
@@ -36,24 +37,26 @@ impl Bounds {
 
 /// The alternatives that are looked at one by one, of all classes of an entry together. Classes behind those that use
 /// them up are left to the solver.
-pub const MOST_CASES: usize = 30_000;
+pub const MOST_CASES: usize = 100_000;
+/// Those of one class.
+pub const MOST_OF_ONE: usize = 500;
 
 /// What holds for all packets that pass some conditions: a weaker test than the solver's.
 pub struct Known<'f> {
     pool: &'f Pool,
     facts: Facts,
+    /// What they say of expressions that were asked for.
+    sets: RefCell<HashMap<Id, Rc<IntervalSet>>>,
     factors: Vec<&'f Factor>,
     /// Alternatives that may still be looked at one by one.
     cases: &'f Cell<usize>,
     deadline: &'f Deadline,
-    /// The first of the factors that are those of the innermost alternative: all, if these are of none.
-    own: usize,
     /// How many alternatives these are in.
     depth: usize,
 }
 
-/// Alternatives in alternatives that are looked at one by one.
-const DEPTH: usize = 3;
+/// Cases in cases that are looked at one by one.
+const DEPTH: usize = 10;
 
 impl<'f> Known<'f> {
     /// Of a filter with these bounds; `None` if no packet passes it.
@@ -65,41 +68,40 @@ impl<'f> Known<'f> {
         deadline: &'f Deadline,
     ) -> Option<Known<'f>> {
         let facts = Facts::of(pool, bounds.clone())?;
-        Some(Known { pool, facts, factors: filter.0.iter().collect(), cases, deadline, own: 0, depth: 0 })
+        let factors = filter.0.iter().collect();
+        Some(Known { pool, facts, sets: RefCell::default(), factors, cases, deadline, depth: 0 })
+    }
+
+    /// The numbers that an expression may have.
+    fn set(&self, id: Id) -> Rc<IntervalSet> {
+        let of = || Rc::new(self.facts.known(self.pool, id));
+        Rc::clone(self.sets.borrow_mut().entry(id).or_insert_with(of))
     }
 
     /// Of the packets that pass further conditions as well; `None` if there are none.
     fn also<'k>(&'k self, list: &'k [Factor]) -> Option<Known<'k>> {
-        let mut bounds = self.facts.conditions().map(|(id, set)| (id, set.clone())).collect();
-        require(list, &mut bounds);
-        let facts = Facts::of(self.pool, bounds)?;
+        let (mut facts, mut required) = (self.facts.clone(), BTreeMap::new());
+        require(list, &mut required);
+        if !required.iter().all(|(id, set)| facts.take(self.pool, *id, set)) {
+            return None;
+        }
         let factors = self.factors.iter().copied().chain(list).collect();
-        Some(Known { facts, factors, ..*self })
+        Some(Known { facts, sets: RefCell::default(), factors, ..*self })
     }
 
-    /// Of those that pass one alternative as well.
-    fn case<'k>(&'k self, list: &'k [Factor]) -> Option<Known<'k>> {
-        Some(Known { own: self.factors.len(), depth: self.depth + 1, ..self.also(list)? })
+    /// Of those that pass some conditions as well: those of one alternative of a factor, if they are.
+    fn case<'k>(&'k self, of: Option<usize>, list: &'k [Factor]) -> Option<Known<'k>> {
+        let mut known = self.also(list)?;
+        if let Some(of) = of {
+            known.factors.remove(of);
+        }
+        Some(known)
     }
 
-    /// Whether each packet passes one of some filters: one for all, or one for those in a set that it asks for and one for
-    /// the others.
+    /// Whether each packet passes one of some filters, which need not be the same one for all of them.
     pub fn is_in_one(&self, filters: &[&Filter]) -> bool {
-        filters.iter().any(|filter| self.implies(&filter.0))
-            || filters.len() > 1 && filters.iter().any(|filter| self.is_parted_by(filter, filters))
-    }
-
-    fn is_parted_by(&self, filter: &Filter, filters: &[&Filter]) -> bool {
-        let open = |factor: &&Factor| !self.implies(std::slice::from_ref(*factor));
-        filter.0.iter().filter(|factor| matches!(factor, Factor::Is(..))).filter(open).any(|factor| {
-            let Factor::Is(id, set) = factor else { return false };
-            let others = self.facts.known(self.pool, *id).intersection(&set.complement(u64::MAX));
-            let parts = [set.clone(), others].map(|set| [Factor::Is(*id, set)]);
-            parts.iter().all(|part| {
-                let known = self.also(part);
-                known.is_none_or(|known| filters.iter().any(|filter| known.implies(&filter.0)))
-            })
-        })
+        let lists: Vec<&[Factor]> = filters.iter().map(|filter| &filter.0[..]).collect();
+        self.implies_one(&lists)
     }
 
     /// Whether each packet passes these conditions, too.
@@ -107,40 +109,86 @@ impl<'f> Known<'f> {
         conditions.iter().all(|condition| {
             self.factors.contains(&condition)
                 || match condition {
-                    Factor::Is(id, set) => set.covers(&self.facts.known(self.pool, *id)),
-                    Factor::Any(lists) => self.implies_one(lists),
+                    Factor::Is(id, set) => set.covers(&self.set(*id)),
+                    Factor::Any(lists) => {
+                        self.implies_one(&lists.iter().map(|list| &list[..]).collect::<Vec<_>>())
+                    }
                 }
         })
     }
 
-    /// Whether each packet passes the conditions of one of the lists: which one may depend on the alternative that it
-    /// passes.
-    fn implies_one(&self, lists: &[Vec<Factor>]) -> bool {
-        let one = |known: &Known<'_>| lists.iter().any(|list| known.implies(list));
-        let one_each = |cases: &'f [Vec<Factor>]| {
-            cases.iter().all(|case| {
-                let left = self.cases.get();
-                self.cases.set(left.saturating_sub(1));
-                left > 0 && !self.deadline.is_over() && self.case(case).is_none_or(|known| one(&known))
-            })
+    /// Whether each packet passes the conditions of one of the lists: which one may depend on the alternatives that it
+    /// passes. Of these, those are looked at one by one that say more of what the lists ask for, the fewest first; then
+    /// the packets that pass a condition of the lists, and all others.
+    fn implies_one(&self, lists: &[&[Factor]]) -> bool {
+        let possible: Vec<&[Factor]> = lists.iter().copied().filter(|list| !self.rules_out(list)).collect();
+        if possible.iter().any(|list| self.implies(list)) {
+            return true;
+        }
+        if self.depth == DEPTH {
+            return false;
+        }
+        // If there is none, it may be that there are no such packets.
+        let left = if possible.is_empty() { lists } else { &possible };
+        let mut asked = BTreeMap::new();
+        left.iter().for_each(|list| self.open(list, &mut asked));
+        let mut best: Option<(usize, Vec<&[Factor]>)> = None;
+        for (at, factor) in self.factors.iter().enumerate() {
+            let Factor::Any(cases) = factor else { continue };
+            if has_one_of(cases, &asked) {
+                let cases = cases.iter().map(|case| &case[..]).filter(|case| !self.rules_out(case));
+                let cases: Vec<&[Factor]> = cases.collect();
+                if best.as_ref().is_none_or(|(_, best)| cases.len() < best.len()) {
+                    best = Some((at, cases));
+                }
+            }
+        }
+        let each = |of: Option<usize>, case: &[Factor], depth: usize| {
+            let more = self.cases.get();
+            self.cases.set(more.saturating_sub(1));
+            more > 0
+                && !self.deadline.is_over()
+                && self.case(of, case).is_none_or(|known| Known { depth, ..known }.implies_one(left))
         };
-        // Inside alternatives, those that begin with the same expression: they are the same ones, mostly.
-        let suit = |cases: &[Vec<Factor>]| self.depth == 0 || first_of(cases) == first_of(lists);
-        one(self)
-            || self.depth < DEPTH
-                && self.factors[self.own..].iter().any(|factor| match factor {
-                    Factor::Any(cases) => suit(cases) && one_each(cases),
-                    Factor::Is(..) => false,
-                })
+        if let Some((at, cases)) = best {
+            let depth = self.depth + usize::from(cases.len() > 1);
+            return cases.iter().all(|case| each(Some(at), case, depth));
+        }
+        // The one that most of the lists ask for.
+        let most = asked.iter().rev().max_by_key(|(_, asked)| asked.0).filter(|_| possible.len() > 1);
+        most.is_some_and(|(id, (_, set))| {
+            [(*set).clone(), set.complement(u64::MAX)]
+                .into_iter()
+                .all(|set| each(None, &[Factor::Is(*id, set)], self.depth + 1))
+        })
+    }
+
+    /// Whether one of the conditions says that no packet passes.
+    fn rules_out(&self, list: &[Factor]) -> bool {
+        list.iter().any(|factor| match factor {
+            Factor::Is(id, set) => !set.meets(&self.set(*id)),
+            Factor::Any(lists) => lists.iter().all(|list| self.rules_out(list)),
+        })
+    }
+
+    /// Adds the expressions of conditions that not each packet is known to pass: how many there are, and one of them.
+    fn open<'l>(&self, list: &'l [Factor], asked: &mut BTreeMap<Id, (usize, &'l IntervalSet)>) {
+        for factor in list.iter().filter(|factor| !self.factors.contains(factor)) {
+            match factor {
+                Factor::Is(id, set) if set.covers(&self.set(*id)) => {}
+                Factor::Is(id, set) => asked.entry(*id).or_insert((0, set)).0 += 1,
+                Factor::Any(lists) => lists.iter().for_each(|list| self.open(list, asked)),
+            }
+        }
     }
 }
 
-/// The first expression that alternatives have a condition on.
-fn first_of(lists: &[Vec<Factor>]) -> Option<Id> {
-    match lists.first()?.first()? {
-        Factor::Is(id, _) => Some(*id),
-        Factor::Any(lists) => first_of(lists),
-    }
+/// Whether alternatives have a condition on one of these expressions.
+fn has_one_of(lists: &[Vec<Factor>], asked: &BTreeMap<Id, (usize, &IntervalSet)>) -> bool {
+    lists.iter().flatten().any(|factor| match factor {
+        Factor::Is(id, _) => asked.contains_key(id),
+        Factor::Any(lists) => has_one_of(lists, asked),
+    })
 }
 
 /// Some classes, as bits by their numbers.
@@ -199,5 +247,84 @@ impl Index {
             excluded.add(by_set);
         }
         (0..self.count).filter(|at| excluded.0[at / 64] >> (at % 64) & 1 == 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use synth::classes::expr::{Atom, Node};
+    use synth::classes::{Classes, Options};
+
+    const PROGRAM: &str = "program P outputs 2
+reason short
+entries b0
+b0:
+  need net 20 b1 b4
+b1:
+  v0 = load ip.proto
+  switch v0 6:b2 else b3
+b2:
+  v1 = load ip.ttl
+  switch v1 1:b3 else b5
+b3:
+  emit 0
+b4:
+  drop 0
+b5:
+  v2 = load ip.tos
+  switch v2 0:b3 else b6
+b6:
+  emit 1
+";
+
+    /// A class is in several others together if each of its alternatives is in one of them, or both parts of a set that
+    /// one of them asks for.
+    #[test]
+    fn a_class_is_in_several_others_together() {
+        let program = ir::Verified::new(ir::text::parse(PROGRAM).expect("a program")).expect("it is valid");
+        let Classes { pool, classes, .. } = Classes::of(&program, &Options::default());
+        let asked: BTreeSet<Id> =
+            classes.iter().flat_map(|class| class.filter.conditions()).map(|(id, _)| id).collect();
+        let is_bits = |id: &Id| matches!(pool.node(*id), Node::Atom(Atom::Bits(_)));
+        let bytes: Vec<Id> = asked.into_iter().filter(is_bits).collect();
+        let [.., a, b, c] = bytes[..] else { panic!("{bytes:?}") };
+        let deadline = Deadline::default();
+        let is = |id: Id, number: u64| Factor::Is(id, IntervalSet::one(number));
+        let any = |lists: Vec<Vec<Factor>>| Factor::Any(lists.into());
+        let is_in = |class: Vec<Factor>, others: Vec<Vec<Factor>>| {
+            let (class, others) = (Filter(class), others.into_iter().map(Filter).collect::<Vec<_>>());
+            let cases = Cell::new(MOST_OF_ONE);
+            let known =
+                Known::of(&pool, &class, &Bounds::of(&class), &cases, &deadline).expect("packets pass");
+            known.is_in_one(&others.iter().collect::<Vec<_>>())
+        };
+        let class = || {
+            let inner = any(vec![vec![is(b, 1)], vec![is(b, 2)]]);
+            vec![any(vec![vec![is(a, 1), inner], vec![is(a, 2)]])]
+        };
+        let first = || vec![is(a, 1), is(b, 1)];
+        let second = || vec![any(vec![vec![is(a, 1), is(b, 2)], vec![is(a, 2)]])];
+        assert!(is_in(class(), vec![first(), second()]));
+        for some in [vec![first()], vec![second()], vec![first(), vec![is(a, 2)]], vec![]] {
+            assert!(!is_in(class(), some.clone()), "{some:?}");
+        }
+        // Two alternatives of the class that contradict each other have no packet.
+        let both = || {
+            vec![
+                any(vec![vec![is(a, 1)], vec![is(a, 2), is(b, 1)]]),
+                any(vec![vec![is(a, 3)], vec![is(a, 2)]]),
+            ]
+        };
+        assert!(is_in(both(), vec![vec![is(a, 2)]]) && is_in(both(), vec![vec![is(b, 1)]]));
+        assert!(!is_in(both(), vec![vec![is(b, 2)]]));
+        // By a condition of the others.
+        let others = || IntervalSet::one(0).complement(u64::MAX);
+        let parted =
+            |second: IntervalSet| vec![vec![is(c, 0), is(a, 1)], vec![Factor::Is(c, second), is(a, 1)]];
+        assert!(is_in(vec![is(a, 1)], parted(others())));
+        assert!(!is_in(vec![is(a, 1)], parted(IntervalSet::one(1))));
+        assert!(!is_in(vec![is(b, 1)], parted(others())));
     }
 }

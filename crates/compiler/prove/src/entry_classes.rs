@@ -3,17 +3,19 @@
 //! Classes of both sides are put into one form first ([`settle`]). Where the program has the class as it is, no question
 //! is needed; classes that share no packet by their conditions alone ([`crate::bounds`]) are not looked at.
 
-use crate::bounds::{Bounds, Index, Known, MOST_CASES};
+use crate::bounds::{Bounds, Index, Known, MOST_CASES, MOST_OF_ONE};
 use crate::cover::{self, Packets};
 use crate::parallel;
 use ir::Verified;
+use ir::analysis::interval::IntervalSet;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use synth::classes::expr::Pool;
+use synth::classes::expr::{Id, Node, Pool};
+use synth::classes::facts::Facts;
 use synth::classes::filter::Filter;
 use synth::classes::path_state::PathState;
-use synth::classes::{Class, Classes, Exit, Options, settle, settled_ends, settled_for_both};
+use synth::classes::{Class, Classes, Exit, Options, settle, settled_by, settled_for_both};
 use synth::deadline::Deadline;
 
 /// Classes of the elements for which one solver is used, one after the other: they share expressions.
@@ -21,7 +23,7 @@ const TOGETHER: usize = 32;
 /// Classes without packets that are asked about at once.
 const TOGETHER_EMPTY: usize = 200;
 /// With more classes of the elements that are in none of the program, the program's are asked about all packets instead.
-pub const FEW_OUTSIDE: usize = 64;
+pub const FEW_OUTSIDE: usize = 8;
 
 /// The results for pairs of classes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -171,12 +173,8 @@ impl EntryClasses {
         let is_never: Vec<bool> = theirs.iter().map(|class| class.filter.is_never()).collect();
         let mut index = Index::of(&bounds);
         let mut pairs = Pairs::default();
-        let mut questions = vec![];
-        let cases = Cell::new(MOST_CASES);
-        // The classes of the elements that may not be in one of the program, with those of the program that may have some
-        // of their packets.
-        let (mut outside, mut count_outside) = (vec![], 0);
-        let mut empty = vec![];
+        let mut cases = Cases::default();
+        let (mut outside, mut empty) = (vec![], vec![]);
         for (number, class) in mine.iter().enumerate() {
             pairs.all += theirs.len();
             if deadline.is_over() {
@@ -189,6 +187,7 @@ impl EntryClasses {
                 empty.push(number);
                 continue;
             }
+            let cases = cases.of_next();
             let bounds = Bounds::of(&class.filter);
             let mut meeting = index.meeting(&bounds);
             meeting.retain(|at| !is_never[*at]);
@@ -198,17 +197,15 @@ impl EntryClasses {
             self.twins.extend(twin);
             // If all packets of the class are in one class of the program that does the same, by the same
             // expressions, the program does to them what the elements do.
-            let has_all = |pool: &Pool, same: &[usize]| {
-                let known = Known::of(pool, &class.filter, &bounds, &cases, deadline);
-                let filters: Vec<&Filter> = same.iter().map(|at| &theirs[*at].filter).collect();
-                known.is_none_or(|known| known.is_in_one(&filters))
-            };
             let pool = &mut self.elements.pool;
-            let is_inside = twin.is_some() || has_all(pool, &same) || {
-                let others = meeting.iter().filter(|at| !same.contains(at));
-                let more = same_for(pool, class, theirs, others, deadline);
-                same.extend(&more);
-                !more.is_empty() && has_all(pool, &more)
+            let has_all = |pool: &Pool| {
+                let known = Known::of(pool, &class.filter, &bounds, cases, deadline);
+                known.is_none_or(|known| same.iter().any(|at| known.implies(&theirs[*at].filter.0)))
+            };
+            let is_inside = twin.is_some() || has_all(pool) || {
+                let (form, more) = in_form_of(pool, class, theirs, (&same, &meeting), deadline);
+                same = more;
+                form.is_none_or(|form| is_in_one(pool, &form, cases, deadline))
             };
             if is_inside {
                 pairs.same += 1;
@@ -216,41 +213,35 @@ impl EntryClasses {
                 pairs.apart += theirs.len().saturating_sub(1);
                 continue;
             }
-            count_outside += 1;
-            if count_outside <= FEW_OUTSIDE {
-                let packets = Packets { within: class.filter.clone(), classes: meeting.clone() };
-                outside.push(Part::Cover(packets));
-            }
             pairs.apart += theirs.len() - meeting.len();
             pairs.same += same.len();
-            let others: Vec<usize> = meeting.into_iter().filter(|at| !same.contains(at)).collect();
-            if !others.is_empty() {
-                questions.push(Question { class: number, others });
-            }
+            let others = meeting.iter().copied().filter(|at| !same.contains(at)).collect();
+            outside.push(Outside { class: number, meeting, same, others });
         }
-        let decided = for_both(&self.elements.pool, [mine, theirs], &questions, deadline);
-        let mut decided = decided.into_iter();
-        for question in &mut questions {
-            question.others.retain(|_| {
-                match decided.next() {
-                    Some(ForBoth::Same) => pairs.same += 1,
-                    Some(ForBoth::Apart) => pairs.apart += 1,
-                    Some(ForBoth::Open) | None => return true,
-                }
-                false
-            });
-        }
-        questions.retain(|question| !question.others.is_empty());
+        for_both(&self.elements.pool, [mine, theirs], &mut outside, deadline, &mut pairs);
         self.pairs = pairs;
+        let questions = outside.iter().filter(|one| !one.others.is_empty());
+        let mut questions: Vec<Question> =
+            questions.map(|one| Question { class: one.class, others: one.others.clone() }).collect();
         if self.has_all_ways() {
+            let pool = &mut self.elements.pool;
+            outside.retain(|one| !one.is_covered(pool, [mine, theirs], cases.of_next(), deadline));
             // What is in the elements' classes is in the program's where each of these is in one of those.
             self.are_inside = outside.is_empty() && self.unsorted == 0;
-            if self.unsorted > 0 || count_outside > FEW_OUTSIDE {
-                let with_packets = (0..theirs.len()).filter(|at| !is_never[*at]).collect();
-                let all = cover::divided(&self.walked[1], with_packets, together);
-                outside = all.into_iter().map(Part::Cover).collect();
-            }
-            self.parts.append(&mut outside);
+            let packets: Vec<Packets> = match self.unsorted > 0 || outside.len() > FEW_OUTSIDE {
+                true => {
+                    let with_packets = (0..theirs.len()).filter(|at| !is_never[*at]).collect();
+                    cover::divided(&self.walked[1], with_packets, together)
+                }
+                false => {
+                    let within = |one: &Outside| mine[one.class].filter.clone();
+                    outside
+                        .into_iter()
+                        .map(|one| Packets { within: within(&one), classes: one.meeting })
+                        .collect()
+                }
+            };
+            self.parts.extend(packets.into_iter().map(Part::Cover));
             // Their form is not trusted with that: they are compared with none of the program's classes.
             self.parts.extend(empty.chunks(TOGETHER_EMPTY).map(|some| Part::Empty(some.to_vec())));
         }
@@ -290,6 +281,8 @@ fn ends_same(exit: Exit, [a, b]: [&PathState; 2]) -> bool {
 
 /// Classes whose ends are put into another one's form: each makes expressions.
 const MOST_OTHERS: usize = 64;
+/// Numbers by which the packets of a class are divided, to find them in classes of the program.
+const NUMBERS: usize = 2;
 /// Pairs of an entry's classes that are put into one form, of those that would be questions for the solver.
 const MOST_FOR_BOTH: usize = 100_000;
 /// So many by one thread, one after the other.
@@ -310,12 +303,13 @@ enum ForBoth {
 fn for_both(
     pool: &Pool,
     [mine, theirs]: [&[Class]; 2],
-    questions: &[Question],
+    outside: &mut [Outside],
     deadline: &Deadline,
-) -> Vec<ForBoth> {
-    let of = |question: &Question| question.others.iter().map(|at| (question.class, *at)).collect::<Vec<_>>();
-    let pairs: Vec<(usize, usize)> = questions.iter().flat_map(of).take(MOST_FOR_BOTH).collect();
-    let some: Vec<&[(usize, usize)]> = pairs.chunks(PAIRS_AT_ONCE).collect();
+    pairs: &mut Pairs,
+) {
+    let of = |one: &Outside| one.others.iter().map(|at| (one.class, *at)).collect::<Vec<_>>();
+    let all: Vec<(usize, usize)> = outside.iter().flat_map(of).take(MOST_FOR_BOTH).collect();
+    let some: Vec<&[(usize, usize)]> = all.chunks(PAIRS_AT_ONCE).collect();
     let weights: Vec<usize> = some.iter().map(|pairs| pairs.len()).collect();
     // The forms themselves are not needed later: each thread has a pool of its own.
     let decided = parallel::each(
@@ -330,7 +324,20 @@ fn for_both(
             some[at].iter().map(compare).collect::<Vec<_>>()
         },
     );
-    decided.into_iter().flatten().collect()
+    let mut decided = decided.into_iter().flatten();
+    for one in outside {
+        one.others.retain(|at| {
+            match decided.next() {
+                Some(ForBoth::Same) => {
+                    pairs.same += 1;
+                    one.same.push(*at);
+                }
+                Some(ForBoth::Apart) => pairs.apart += 1,
+                Some(ForBoth::Open) | None => return true,
+            }
+            false
+        });
+    }
 }
 
 /// Compares a class of the elements with one of the program in that form.
@@ -359,20 +366,109 @@ fn may_do_same(a: &Class, b: &Class) -> bool {
     (a.exit, a.end.finds.len()) == (b.exit, b.end.finds.len())
 }
 
-/// The classes that do the same as this one for packets of its own, because its filter says more than theirs.
-fn same_for<'c>(
+/// A class's filter, and those of other classes, in the form that it gives them, without those that have none.
+type InForm = (Filter, Vec<Filter>);
+
+/// That of the classes that do the same for packets of a class, if it has any; and which ones these are.
+fn in_form_of(
     pool: &mut Pool,
     class: &Class,
     all: &[Class],
-    others: impl Iterator<Item = &'c usize>,
+    (same, meeting): (&[usize], &[usize]),
     deadline: &Deadline,
-) -> Vec<usize> {
+) -> (Option<InForm>, Vec<usize>) {
     if deadline.is_over() {
-        return vec![];
+        return (Some((class.filter.clone(), vec![])), same.to_vec());
     }
-    let others = others.copied().filter(|at| may_do_same(class, &all[*at]));
-    let others: Vec<usize> = others.take(MOST_OTHERS).collect();
-    let ends = settled_ends(pool, &class.filter, others.iter().map(|at| &all[*at].end));
-    let same = others.into_iter().zip(&ends).filter(|(_, end)| ends_same(class.exit, [&class.end, end]));
-    same.map(|(at, _)| at).collect()
+    let more = meeting.iter().filter(|at| !same.contains(at) && may_do_same(class, &all[**at]));
+    let others: Vec<usize> = same.iter().chain(more.take(MOST_OTHERS)).copied().collect();
+    let mut settled = settled_by(pool, class, others.iter().map(|at| &all[*at])).into_iter();
+    let Some((own, end)) = settled.next() else { return (None, vec![]) };
+    let same = others.into_iter().zip(settled).filter(|(_, (_, other))| ends_same(class.exit, [&end, other]));
+    let (filters, same) = same.map(|(at, (filter, _))| (filter, at)).unzip();
+    (Some((own, filters)), same)
+}
+
+/// Whether each packet of a class is in one of the others.
+fn is_in_one(pool: &Pool, (own, others): &InForm, cases: &Cell<usize>, deadline: &Deadline) -> bool {
+    let known = Known::of(pool, own, &Bounds::of(own), cases, deadline);
+    known.is_none_or(|known| known.is_in_one(&others.iter().collect::<Vec<_>>()))
+}
+
+/// A class of the elements that may not be in one class of the program that does the same.
+struct Outside {
+    class: usize,
+    /// The classes of the program that may have some of its packets.
+    meeting: Vec<usize>,
+    /// Those of them that do the same for these, and those of which it is open whether they have any, and what they do.
+    same: Vec<usize>,
+    others: Vec<usize>,
+}
+
+impl Outside {
+    /// Whether each of its packets is in one of these.
+    fn is_covered(
+        &self,
+        pool: &mut Pool,
+        [mine, theirs]: [&[Class]; 2],
+        cases: &Cell<usize>,
+        deadline: &Deadline,
+    ) -> bool {
+        if deadline.is_over() || self.same.len() + self.others.len() > MOST_OTHERS {
+            return false;
+        }
+        let others = self.same.iter().chain(&self.others).map(|at| &theirs[*at]);
+        is_in_some(pool, &mine[self.class], &others.collect::<Vec<_>>(), (cases, deadline), NUMBERS)
+    }
+}
+
+/// Whether each packet of a class is in one of the others: if need be those of one number that one of these asks for, and
+/// all others, each in a form of their own. What is looked up by that number is another expression then.
+fn is_in_some(
+    pool: &mut Pool,
+    class: &Class,
+    others: &[&Class],
+    (cases, deadline): (&Cell<usize>, &Deadline),
+    numbers: usize,
+) -> bool {
+    let settled = settled_by(pool, class, others.iter().copied());
+    let mut filters = settled.into_iter().map(|(filter, _)| filter);
+    let Some(own) = filters.next() else { return true };
+    if is_in_one(pool, &(own, filters.collect()), cases, deadline) {
+        return true;
+    }
+    let Some(facts) = Facts::of(pool, class.filter.required()) else { return true };
+    let is_asked = |(id, set): &(Id, &IntervalSet)| {
+        let known = facts.known(pool, *id);
+        matches!(pool.node(*id), Node::Atom(_)) && set.only().is_some() && !set.covers(&known)
+    };
+    let mut asked = others.iter().flat_map(|other| other.filter.conditions()).filter(is_asked);
+    let Some((id, set)) = asked.next().filter(|_| numbers > 0) else { return false };
+    [set.clone(), set.complement(u64::MAX)].iter().all(|set| {
+        let mut some = class.clone();
+        some.filter.add(id, set);
+        is_in_some(pool, &some, others, (cases, deadline), numbers - 1)
+    })
+}
+
+/// The alternatives that may be looked at one by one.
+struct Cases {
+    left: usize,
+    of_one: Cell<usize>,
+}
+
+impl Default for Cases {
+    fn default() -> Cases {
+        Cases { left: MOST_CASES, of_one: Cell::new(0) }
+    }
+}
+
+impl Cases {
+    /// For the next class; what the one before it has left stays for others.
+    fn of_next(&mut self) -> &Cell<usize> {
+        self.left += self.of_one.get();
+        self.of_one.set(MOST_OF_ONE.min(self.left));
+        self.left -= self.of_one.get();
+        &self.of_one
+    }
 }

@@ -15,7 +15,7 @@ mod pinned;
 
 use self::arrived::{Arrived, is_on_such, lengths};
 use super::Class;
-use super::expr::{BIAS, Id, Log, Node, Pool, RecWrite, TransportSum, Write};
+use super::expr::{Atom, BIAS, Id, Log, Node, Pool, RecWrite, TransportSum, Write};
 use super::facts::Facts;
 use super::fields::by_field;
 use super::filter::{Factor, Filter};
@@ -37,14 +37,29 @@ pub fn settle(pool: &mut Pool, class: &mut Class) {
     settler.end(&mut class.end);
 }
 
-/// The ends of other classes, as they are for packets that pass this filter; none if no packet does.
-pub fn settled_ends<'e>(
+/// The filter and the end of a class and of other ones, in the form that its filter gives all of them; none if no packet
+/// passes it.
+pub fn settled_by<'c>(
     pool: &mut Pool,
-    filter: &Filter,
-    ends: impl IntoIterator<Item = &'e PathState>,
-) -> Vec<PathState> {
-    let Some(mut settler) = Settler::of(pool, &mut filter.clone()) else { return vec![] };
-    settler.ends(ends)
+    class: &Class,
+    others: impl IntoIterator<Item = &'c Class>,
+) -> Vec<(Filter, PathState)> {
+    let mut filter = class.filter.clone();
+    let Some(mut settler) = Settler::of(pool, &mut filter) else { return vec![] };
+    settler.has_choices = true;
+    let required = filter.required();
+    settler.pin_sums(&required);
+    settler.note_sums(&required);
+    settler.pin_settled(&required);
+    let own = settler.filter(&filter);
+    let around = settler.around.len();
+    let mut all = vec![(own, settler.ended(&class.end))];
+    for other in others {
+        all.push((settler.filter(&other.filter), settler.ended(&other.end)));
+        // What one of the others says, the next one does not.
+        settler.around.truncate(around);
+    }
+    all
 }
 
 /// Ends of two classes as they are for packets that are in both; `None` if their filters, in the form that they give
@@ -63,7 +78,7 @@ pub fn settled_for_both<'e>(
     settler.pin_sums(&required);
     settler.note_sums(&required);
     if thoroughly {
-        settler.pin_settled();
+        settler.pin_settled(&required);
     }
     let mut filter = settler.filter(&both);
     if thoroughly {
@@ -72,7 +87,7 @@ pub fn settled_for_both<'e>(
     if filter.is_never() || Facts::of(settler.pool, filter.required()).is_none() {
         return None;
     }
-    Some(settler.ends(ends))
+    Some(ends.into_iter().map(|end| settler.ended(end)).collect())
 }
 
 /// Alternatives are compared with those around them if they are so few.
@@ -163,10 +178,11 @@ impl Settler<'_> {
         Maker { pool: self.pool, facts: &self.facts }
     }
 
-    fn ends<'e>(&mut self, ends: impl IntoIterator<Item = &'e PathState>) -> Vec<PathState> {
-        let mut ends: Vec<PathState> = ends.into_iter().cloned().collect();
-        ends.iter_mut().for_each(|end| self.end(end));
-        ends
+    /// An end in that form.
+    fn ended(&mut self, end: &PathState) -> PathState {
+        let mut end = end.clone();
+        self.end(&mut end);
+        end
     }
 
     fn end(&mut self, end: &mut PathState) {
@@ -179,6 +195,8 @@ impl Settler<'_> {
             }
         }
         end.cells.values_mut().for_each(|id| *id = self.id(*id));
+        // A cell that keeps its number is not written.
+        end.cells.retain(|cell, id| *self.pool.node(*id) != Node::Atom(Atom::Cell(*cell)));
         let is_moved = end.bytes.iter().any(|write| self.moved_bits(write.bits) != write.bits);
         end.bytes = self.writes(&end.bytes);
         if is_moved {
@@ -195,15 +213,15 @@ impl Settler<'_> {
         let mut settled = Filter::default();
         for factor in &filter.0 {
             match factor {
-                Factor::Is(id, set) => {
-                    let holds = match self.arrived.has(self.pool, *id) {
-                        true => None,
-                        false => self.condition(*id, set, &mut settled),
-                    };
-                    if holds.is_none() {
-                        settled.add(*id, set);
-                    }
+                Factor::Is(id, set) if self.arrived.has(self.pool, *id) => {
+                    settled.add(self.known_place(*id), set);
                 }
+                Factor::Is(id, set) => match self.condition(*id, set, &mut settled) {
+                    Some(()) => {}
+                    // What is known says that no packet passes.
+                    None if self.has_choices => settled.0.push(Factor::Any([].into())),
+                    None => settled.add(*id, set),
+                },
                 Factor::Any(lists) => self.any(lists, &mut settled),
             }
         }
@@ -223,6 +241,11 @@ impl Settler<'_> {
         into.0.push(Factor::Any(lists.into()));
     }
 
+    /// Bits of the packet as it arrived where the filter says that they are.
+    fn known_place(&mut self, id: Id) -> Id {
+        if self.has_choices { self.moved(id) } else { id }
+    }
+
     /// The conditions of an alternative; `None` if no packet passes it.
     fn list(&mut self, factors: &[Factor]) -> Option<Vec<Factor>> {
         let around = self.around.len();
@@ -236,9 +259,10 @@ impl Settler<'_> {
         for factor in factors {
             match factor {
                 Factor::Is(id, set) if self.arrived.has(self.pool, *id) => {
-                    let known = self.facts.known(self.pool, *id);
+                    let id = self.known_place(*id);
+                    let known = self.facts.known(self.pool, id);
                     if !set.covers(&known) {
-                        settled.add(*id, &set.intersection(&known));
+                        settled.add(id, &set.intersection(&known));
                     }
                 }
                 // The filter says that it is another number.
@@ -536,7 +560,8 @@ impl Settler<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::expr::{Atom, Bits, NO_WRITES, Root};
+    use crate::classes::expr::{Bits, NO_WRITES, Root};
+    use crate::classes::{Classes, Options};
 
     fn settled(pool: &mut Pool, filter: &Filter) -> Filter {
         let mut own = filter.clone();
@@ -634,5 +659,30 @@ mod tests {
         let without = Factor::Any([vec![is(c, 1)], vec![is(c, 2)]].into());
         let around = Filter(vec![repeated(), inside]);
         assert_eq!(settled(&mut pool, &around), Filter(vec![repeated(), without]));
+    }
+
+    /// Others lose what the first one says, keep what another one says, and have no packet where that contradicts it.
+    #[test]
+    fn others_are_put_into_the_form_of_the_first() {
+        let program = ir::text::parse("program P outputs 1\nentries b0\nb0:\n  emit 0\n").expect("a program");
+        let program = ir::Verified::new(program).expect("it is valid");
+        let Classes { mut pool, classes, .. } = Classes::of(&program, &Options::default());
+        let [rec, a, b] = [0, 1, 2].map(|cell| pool.atom(Atom::Cell(cell)));
+        let of_record = pool.add(Node::RecLoad(NO_WRITES, rec, 0, 8));
+        let bits = pool.add(Node::Slice(of_record, 0, 4));
+        let is = |id: Id, number: u64| Factor::Is(id, IntervalSet::one(number));
+        let choice = |id: Id| Factor::Any([vec![is(id, 1)], vec![is(id, 2)]].into());
+        let class = |factors: Vec<Factor>| Class { filter: Filter(factors), ..classes[0].clone() };
+        let first = class(vec![is(of_record, 5), choice(a)]);
+        let others = [
+            class(vec![is(of_record, 5), choice(a), choice(b)]),
+            class(vec![choice(b)]),
+            class(vec![is(bits, 6)]),
+        ];
+        let settled = settled_by(&mut pool, &first, &others);
+        let filters: Vec<&Filter> = settled.iter().map(|(filter, _)| filter).collect();
+        assert_eq!(filters[1], &Filter(vec![is(of_record, 5), choice(b)]));
+        assert_eq!(filters[2], &Filter(vec![choice(b)]));
+        assert!(filters[3].is_never(), "{filters:?}");
     }
 }

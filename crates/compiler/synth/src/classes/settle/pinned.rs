@@ -52,10 +52,15 @@ impl Settler<'_> {
     }
 
     /// Notes the numbers of records by the forms that their expressions have here, too: two filters may say where a
-    /// record is from in two ways.
-    pub(super) fn pin_settled(&mut self) {
+    /// record is from in two ways, and one that bits of the packet are one number where others know what was written
+    /// there.
+    pub(super) fn pin_settled(&mut self, required: &BTreeMap<Id, IntervalSet>) {
+        let is_read = |id: &Id| matches!(self.pool.node(*id), Node::Read(..));
+        let reads = required.iter().filter(|(id, _)| is_read(id));
+        let reads: Vec<(Id, u64)> = reads.filter_map(|(id, set)| Some((*id, set.only()?))).collect();
         for _ in 0..PIN_ROUNDS {
             let mut pinned: Vec<(Id, u64)> = self.pinned.iter().map(|(id, number)| (*id, *number)).collect();
+            pinned.extend(&reads);
             pinned.sort_unstable();
             let forms: Vec<(Id, u64)> =
                 pinned.into_iter().map(|(id, number)| (self.unpinned(id), number)).collect();
