@@ -27,13 +27,11 @@ use std::collections::BTreeSet;
 const GROWTH: usize = 4;
 /// The same for copies by what packets know: most of their instructions are removed again.
 const GROWTH_BY_KNOWLEDGE: usize = 6;
-/// A larger program has only copies that are searched for: less of them.
-const MOST_INSTS_BY_KNOWLEDGE: usize = 2_060;
 const MORE: usize = 400;
 /// The most instructions of programs with copies that are tried: less than a second.
 const MOST_TRIED: usize = 200_000;
 /// A larger program has no copies: its classes would be so many that a proof takes minutes.
-const MOST_INSTS: usize = 2_300;
+const MOST_INSTS: usize = 2_500;
 /// The most instructions that the copies behind one fork add for each read and write that they save of the most that
 /// packets meet.
 const MOST_FOR_ONE: usize = 400;
@@ -55,9 +53,8 @@ pub fn outcomes(program: &Verified, known: &Known) -> Option<(Verified, Report)>
     if before.size > MOST_INSTS {
         return None;
     }
-    if before.size <= MOST_INSTS_BY_KNOWLEDGE
-        && let Some(copied) = by_knowledge::copied(&before.program, GROWTH_BY_KNOWLEDGE * before.size + MORE)
-    {
+    // What has too many of them has those that are searched for: less of them.
+    if let Some(copied) = by_knowledge::copied(&before.program, GROWTH_BY_KNOWLEDGE * before.size + MORE) {
         let copied = Verified::new(copied).ok().and_then(|copied| optimize_with(&copied, known).ok());
         if copied.is_some() {
             return copied;
