@@ -186,7 +186,7 @@ impl Worker {
                 let ends = match held {
                     0 if stale_turns > 2 && self.may_make() => {
                         let since_ns = *empty_since_ns.get_or_insert(self.now_ns);
-                        slept > UNSEEN_SLEPT || self.now_ns - since_ns > UNSEEN_NS
+                        nobody_comes || slept > UNSEEN_SLEPT || self.now_ns - since_ns > UNSEEN_NS
                     }
                     0 => stale_turns > 2,
                     _ => nobody_comes,
