@@ -253,38 +253,16 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_programs::by_three_bytes;
     use std::collections::BTreeSet;
     use synth::classes::expr::{Atom, Node};
     use synth::classes::{Classes, Options};
-
-    const PROGRAM: &str = "program P outputs 2
-reason short
-entries b0
-b0:
-  need net 20 b1 b4
-b1:
-  v0 = load ip.proto
-  switch v0 6:b2 else b3
-b2:
-  v1 = load ip.ttl
-  switch v1 1:b3 else b5
-b3:
-  emit 0
-b4:
-  drop 0
-b5:
-  v2 = load ip.tos
-  switch v2 0:b3 else b6
-b6:
-  emit 1
-";
 
     /// A class is in several others together if each of its alternatives is in one of them, or both parts of a set that
     /// one of them asks for.
     #[test]
     fn a_class_is_in_several_others_together() {
-        let program = ir::Verified::new(ir::text::parse(PROGRAM).expect("a program")).expect("it is valid");
-        let Classes { pool, classes, .. } = Classes::of(&program, &Options::default());
+        let Classes { pool, classes, .. } = Classes::of(&by_three_bytes(), &Options::default());
         let asked: BTreeSet<Id> =
             classes.iter().flat_map(|class| class.filter.conditions()).map(|(id, _)| id).collect();
         let is_bits = |id: &Id| matches!(pool.node(*id), Node::Atom(Atom::Bits(_)));

@@ -88,45 +88,15 @@ mod tests {
     use super::*;
     use crate::blast::Blaster;
     use crate::gates::Answer;
-    use ir::Verified;
+    use crate::test_programs::by_three_bytes;
     use std::time::Duration;
     use synth::classes::{Classes, Options};
     use synth::deadline::Deadline;
 
-    const PROGRAM: &str = "program P outputs 4
-reason short
-entries b0
-b0:
-  need net 20 b1 b8
-b1:
-  v0 = load ip.proto
-  switch v0 6:b3 17:b4 else b2
-b2:
-  drop 0
-b3:
-  v1 = load ip.ttl
-  v2 = const 9
-  v3 = lt v1 v2
-  branch v3 b5 b6
-b4:
-  emit 3
-b5:
-  emit 0
-b6:
-  v4 = load ip.tos
-  branch v4 b7 b9
-b7:
-  emit 1
-b8:
-  drop 0
-b9:
-  emit 2
-";
-
     /// Each packet is in one of the parts, and a class that a part leaves out has none of its packets.
     #[test]
     fn parts_are_all_packets_and_leave_out_no_class_that_has_some() {
-        let program = Verified::new(ir::text::parse(PROGRAM).expect("a program")).expect("it is valid");
+        let program = by_three_bytes();
         let classes = Classes::of(&program, &Options::default());
         let filters: Vec<Filter> = classes.classes.iter().map(|class| class.filter.clone()).collect();
         let parts = divided(&filters, (0..filters.len()).collect(), 1);

@@ -15,7 +15,7 @@ use synth::classes::expr::{Id, Node, Pool};
 use synth::classes::facts::Facts;
 use synth::classes::filter::Filter;
 use synth::classes::path_state::PathState;
-use synth::classes::{Class, Classes, Exit, Options, settle, settled_by, settled_for_both};
+use synth::classes::{Class, Classes, Exit, Options, SettledForm, settle, settled_for_both};
 use synth::deadline::Deadline;
 
 /// Classes of the elements for which one solver is used, one after the other: they share expressions.
@@ -382,11 +382,12 @@ fn in_form_of(
     }
     let more = meeting.iter().filter(|at| !same.contains(at) && may_do_same(class, &all[**at]));
     let others: Vec<usize> = same.iter().chain(more.take(MOST_OTHERS)).copied().collect();
-    let mut settled = settled_by(pool, class, others.iter().map(|at| &all[*at])).into_iter();
-    let Some((own, end)) = settled.next() else { return (None, vec![]) };
-    let same = others.into_iter().zip(settled).filter(|(_, (_, other))| ends_same(class.exit, [&end, other]));
-    let (filters, same) = same.map(|(at, (filter, _))| (filter, at)).unzip();
-    (Some((own, filters)), same)
+    let Some(mut form) = SettledForm::of(pool, &class.filter) else { return (None, vec![]) };
+    let end = form.end(&class.end);
+    let does_same = |at: &usize| ends_same(class.exit, [&end, &form.end(&all[*at].end)]);
+    let same: Vec<usize> = others.into_iter().filter(does_same).collect();
+    let filters = same.iter().map(|at| form.filter(&all[*at].filter)).collect();
+    (Some((form.own().clone(), filters)), same)
 }
 
 /// Whether each packet of a class is in one of the others.
@@ -417,36 +418,37 @@ impl Outside {
         if deadline.is_over() || self.same.len() + self.others.len() > MOST_OTHERS {
             return false;
         }
-        let others = self.same.iter().chain(&self.others).map(|at| &theirs[*at]);
-        is_in_some(pool, &mine[self.class], &others.collect::<Vec<_>>(), (cases, deadline), NUMBERS)
+        let others = self.same.iter().chain(&self.others).map(|at| &theirs[*at].filter);
+        let (filter, others) = (&mine[self.class].filter, others.collect::<Vec<_>>());
+        is_in_some(pool, filter, &others, (cases, deadline), NUMBERS)
     }
 }
 
-/// Whether each packet of a class is in one of the others: if need be those of one number that one of these asks for, and
+/// Whether each packet of a filter is in one of the others: if need be those of one number that one of these asks for, and
 /// all others, each in a form of their own. What is looked up by that number is another expression then.
 fn is_in_some(
     pool: &mut Pool,
-    class: &Class,
-    others: &[&Class],
+    filter: &Filter,
+    others: &[&Filter],
     (cases, deadline): (&Cell<usize>, &Deadline),
     numbers: usize,
 ) -> bool {
-    let settled = settled_by(pool, class, others.iter().copied());
-    let mut filters = settled.into_iter().map(|(filter, _)| filter);
-    let Some(own) = filters.next() else { return true };
-    if is_in_one(pool, &(own, filters.collect()), cases, deadline) {
+    let Some(mut form) = SettledForm::of(pool, filter) else { return true };
+    let settled = others.iter().map(|other| form.filter(other)).collect();
+    let in_form = (form.own().clone(), settled);
+    if is_in_one(pool, &in_form, cases, deadline) {
         return true;
     }
-    let Some(facts) = Facts::of(pool, class.filter.required()) else { return true };
+    let Some(facts) = Facts::of(pool, filter.required()) else { return true };
     let is_asked = |(id, set): &(Id, &IntervalSet)| {
         let known = facts.known(pool, *id);
         matches!(pool.node(*id), Node::Atom(_)) && set.only().is_some() && !set.covers(&known)
     };
-    let mut asked = others.iter().flat_map(|other| other.filter.conditions()).filter(is_asked);
+    let mut asked = others.iter().flat_map(|other| other.conditions()).filter(is_asked);
     let Some((id, set)) = asked.next().filter(|_| numbers > 0) else { return false };
     [set.clone(), set.complement(u64::MAX)].iter().all(|set| {
-        let mut some = class.clone();
-        some.filter.add(id, set);
+        let mut some = filter.clone();
+        some.add(id, set);
         is_in_some(pool, &some, others, (cases, deadline), numbers - 1)
     })
 }

@@ -5,12 +5,12 @@
 //! them is known: fields are read and written again. [`outcomes`] gives each way a copy of what is behind, where a packet
 //! then reads and writes less.
 //!
-//! A program that is not large has a copy of each block for what packets know there ([`by_knowledge`]): that takes one walk.
+//! A program has a copy of each block for what packets know there ([`by_knowledge`]): that takes one walk.
 //!
 //! A lookup and its copies are one stage boundary ([`ir::Term::Lookup`]), so packets keep the order that they have without
-//! copies. Of a larger program forks are tried one after the other, from the start of the program on, and the optimiser shows what the copies
-//! behind each save: of the most that a packet meets, else of what packets meet on average. Only forks are tried whose
-//! ways meet before a field that the packet that meets most reads or writes again.
+//! copies. Where these copies would be too many, or there are none, forks are tried one after the other, from the start of the program on,
+//! and the optimiser shows what the copies behind each save: of the most that a packet meets, else of what packets meet on
+//! average. Only forks are tried whose ways meet before a field that the packet that meets most reads or writes again.
 
 mod by_knowledge;
 mod knowledge;
@@ -30,7 +30,7 @@ const GROWTH_BY_KNOWLEDGE: usize = 6;
 const MORE: usize = 400;
 /// The most instructions of programs with copies that are tried: less than a second.
 const MOST_TRIED: usize = 200_000;
-/// A larger program has no copies: its classes would be so many that a proof takes minutes.
+/// A larger program has no copies: its classes would be so many that a proof takes more than some seconds.
 const MOST_INSTS: usize = 2_500;
 /// The most instructions that the copies behind one fork add for each read and write that they save of the most that
 /// packets meet.
@@ -53,7 +53,7 @@ pub fn outcomes(program: &Verified, known: &Known) -> Option<(Verified, Report)>
     if before.size > MOST_INSTS {
         return None;
     }
-    // What has too many of them has those that are searched for: less of them.
+    // What has too many of them, or none, has those that are searched for.
     if let Some(copied) = by_knowledge::copied(&before.program, GROWTH_BY_KNOWLEDGE * before.size + MORE) {
         let copied = Verified::new(copied).ok().and_then(|copied| optimize_with(&copied, known).ok());
         if copied.is_some() {

@@ -67,6 +67,11 @@ pub struct ProcessLink {
 }
 
 impl ProcessLink {
+    /// Whether the NF that runs said that it makes packets.
+    fn makes_packets(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| current.hello.makes)
+    }
+
     /// A link to the NF of an instance.
     pub fn new(
         instance: Arc<Instance>,
@@ -472,7 +477,7 @@ impl NfLink for ProcessLink {
     }
 
     fn grants_wanted(&self) -> usize {
-        if !self.current.as_ref().is_some_and(|current| current.hello.makes) {
+        if !self.makes_packets() {
             return 0;
         }
         // Granted slots count against the NF's quota: half of the quota is kept for received packets.
@@ -564,7 +569,7 @@ impl NfLink for ProcessLink {
     }
 
     fn may_make(&self) -> bool {
-        self.is_up() && self.current.as_ref().is_some_and(|current| current.hello.makes)
+        self.is_up() && self.makes_packets()
     }
 
     fn status(&self, what: &str) -> Option<String> {

@@ -52,7 +52,7 @@ use std::mem::take;
 
 pub use names::field_of;
 pub use path::{Counts, Exit, Left, Options, Step, Wasted};
-pub use settle::{settle, settled_by, settled_for_both};
+pub use settle::{SettledForm, settle, settled_for_both};
 
 /// A traffic class.
 #[derive(Clone, Debug)]

@@ -37,29 +37,39 @@ pub fn settle(pool: &mut Pool, class: &mut Class) {
     settler.end(&mut class.end);
 }
 
-/// The filter and the end of a class and of other ones, in the form that its filter gives all of them; none if no packet
-/// passes it.
-pub fn settled_by<'c>(
-    pool: &mut Pool,
-    class: &Class,
-    others: impl IntoIterator<Item = &'c Class>,
-) -> Vec<(Filter, PathState)> {
-    let mut filter = class.filter.clone();
-    let Some(mut settler) = Settler::of(pool, &mut filter) else { return vec![] };
-    settler.has_choices = true;
-    let required = filter.required();
-    settler.pin_sums(&required);
-    settler.note_sums(&required);
-    settler.pin_settled(&required);
-    let own = settler.filter(&filter);
-    let around = settler.around.len();
-    let mut all = vec![(own, settler.ended(&class.end))];
-    for other in others {
-        all.push((settler.filter(&other.filter), settler.ended(&other.end)));
-        // What one of the others says, the next one does not.
-        settler.around.truncate(around);
+/// The form that a filter gives to filters and ends of any classes, as they are for packets that pass it.
+pub struct SettledForm<'p> {
+    settler: Settler<'p>,
+    own: Filter,
+}
+
+impl SettledForm<'_> {
+    /// That of a filter; `None` if no packet passes it.
+    pub fn of<'p>(pool: &'p mut Pool, filter: &Filter) -> Option<SettledForm<'p>> {
+        let mut own = filter.clone();
+        let mut settler = Settler::of_all(pool, &mut own, true)?;
+        let own = settler.filter(&own);
+        Some(SettledForm { settler, own })
     }
-    all
+
+    /// The filter itself in that form.
+    pub fn own(&self) -> &Filter {
+        &self.own
+    }
+
+    /// Another filter: it loses what the own one says, and has no packet where that contradicts it.
+    pub fn filter(&mut self, filter: &Filter) -> Filter {
+        let around = self.settler.around.len();
+        let settled = self.settler.filter(filter);
+        // What it says, the next one does not.
+        self.settler.around.truncate(around);
+        settled
+    }
+
+    /// An end.
+    pub fn end(&mut self, end: &PathState) -> PathState {
+        self.settler.ended(end)
+    }
 }
 
 /// Ends of two classes as they are for packets that are in both; `None` if their filters, in the form that they give
@@ -72,14 +82,7 @@ pub fn settled_for_both<'e>(
     thoroughly: bool,
 ) -> Option<Vec<PathState>> {
     let mut both = Filter(a.0.iter().chain(&b.0).cloned().collect());
-    let mut settler = Settler::of(pool, &mut both)?;
-    settler.has_choices = true;
-    let required = both.required();
-    settler.pin_sums(&required);
-    settler.note_sums(&required);
-    if thoroughly {
-        settler.pin_settled(&required);
-    }
+    let mut settler = Settler::of_all(pool, &mut both, thoroughly)?;
     let mut filter = settler.filter(&both);
     if thoroughly {
         filter = filter.propagated()?;
@@ -133,6 +136,20 @@ impl Settler<'_> {
             filter.0.extend(lengths.iter().map(|id| Factor::Is(*id, facts.known(pool, *id))));
         }
         Settler::as_is(pool, filter)
+    }
+
+    /// The same, with a form that depends on all that the filter says. With `thoroughly`, what it says of records is known
+    /// of them where they are found in another way, too.
+    fn of_all<'a>(pool: &'a mut Pool, filter: &mut Filter, thoroughly: bool) -> Option<Settler<'a>> {
+        let mut settler = Settler::of(pool, filter)?;
+        settler.has_choices = true;
+        let required = filter.required();
+        settler.pin_sums(&required);
+        settler.note_sums(&required);
+        if thoroughly {
+            settler.pin_settled(&required);
+        }
+        Some(settler)
     }
 
     fn as_is<'a>(pool: &'a mut Pool, filter: &mut Filter) -> Option<Settler<'a>> {
@@ -561,7 +578,6 @@ impl Settler<'_> {
 mod tests {
     use super::*;
     use crate::classes::expr::{Bits, NO_WRITES, Root};
-    use crate::classes::{Classes, Options};
 
     fn settled(pool: &mut Pool, filter: &Filter) -> Filter {
         let mut own = filter.clone();
@@ -636,11 +652,7 @@ mod tests {
             Factor::Is(less, IntervalSet::range(BIAS + 8, BIAS + 17)),
             Factor::Is(sum, IntervalSet::one(0)),
         ]);
-        let required = within.required();
-        let mut settler = Settler::of(&mut pool, &mut within.clone()).expect("packets pass");
-        settler.has_choices = true;
-        settler.pin_sums(&required);
-        settler.note_sums(&required);
+        let mut settler = Settler::of_all(&mut pool, &mut within.clone(), false).expect("packets pass");
         assert_eq!(settler.id(choice), a);
         assert_eq!(settler.id(sum), settler.pool.number(0));
     }
@@ -664,25 +676,17 @@ mod tests {
     /// Others lose what the first one says, keep what another one says, and have no packet where that contradicts it.
     #[test]
     fn others_are_put_into_the_form_of_the_first() {
-        let program = ir::text::parse("program P outputs 1\nentries b0\nb0:\n  emit 0\n").expect("a program");
-        let program = ir::Verified::new(program).expect("it is valid");
-        let Classes { mut pool, classes, .. } = Classes::of(&program, &Options::default());
+        let mut pool = Pool::default();
         let [rec, a, b] = [0, 1, 2].map(|cell| pool.atom(Atom::Cell(cell)));
         let of_record = pool.add(Node::RecLoad(NO_WRITES, rec, 0, 8));
         let bits = pool.add(Node::Slice(of_record, 0, 4));
         let is = |id: Id, number: u64| Factor::Is(id, IntervalSet::one(number));
         let choice = |id: Id| Factor::Any([vec![is(id, 1)], vec![is(id, 2)]].into());
-        let class = |factors: Vec<Factor>| Class { filter: Filter(factors), ..classes[0].clone() };
-        let first = class(vec![is(of_record, 5), choice(a)]);
-        let others = [
-            class(vec![is(of_record, 5), choice(a), choice(b)]),
-            class(vec![choice(b)]),
-            class(vec![is(bits, 6)]),
-        ];
-        let settled = settled_by(&mut pool, &first, &others);
-        let filters: Vec<&Filter> = settled.iter().map(|(filter, _)| filter).collect();
-        assert_eq!(filters[1], &Filter(vec![is(of_record, 5), choice(b)]));
-        assert_eq!(filters[2], &Filter(vec![choice(b)]));
-        assert!(filters[3].is_never(), "{filters:?}");
+        let first = Filter(vec![is(of_record, 5), choice(a)]);
+        let mut form = SettledForm::of(&mut pool, &first).expect("packets pass");
+        let both = form.filter(&Filter(vec![is(of_record, 5), choice(a), choice(b)]));
+        assert_eq!(both, Filter(vec![is(of_record, 5), choice(b)]));
+        assert_eq!(form.filter(&Filter(vec![choice(b)])), Filter(vec![choice(b)]));
+        assert!(form.filter(&Filter(vec![is(bits, 6)])).is_never());
     }
 }

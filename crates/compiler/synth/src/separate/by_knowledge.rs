@@ -43,7 +43,9 @@ struct CopyPlan {
 pub(super) fn copied(program: &Program, most: usize) -> Option<Program> {
     let order = program.topological_order();
     let live = live_in(program, &order);
-    let plan = MOST_COPIES.into_iter().find_map(|copies| plan(program, &order, &live, (most, copies)))?;
+    let outlook = Outlook::of(program, &order);
+    let plan = |copies| plan(program, &order, (&live, &outlook), (most, copies));
+    let plan = MOST_COPIES.into_iter().find_map(plan)?;
     if plan.copies.len() == order.len() {
         return None;
     }
@@ -58,10 +60,9 @@ pub(super) fn copied(program: &Program, most: usize) -> Option<Program> {
 fn plan(
     program: &Program,
     order: &[BlockId],
-    live: &[BTreeSet<Value>],
+    (live, outlook): (&[BTreeSet<Value>], &Outlook),
     (most, copies_of_one): (usize, usize),
 ) -> Option<CopyPlan> {
-    let outlook = Outlook::of(program, order);
     let matters: Vec<Knowledge> =
         (0..program.blocks.len()).map(|at| outlook.matters(BlockId(at as u32))).collect();
     // The states of each block, with the edges that lead there.

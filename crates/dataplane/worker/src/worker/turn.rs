@@ -8,7 +8,7 @@
 
 use super::Worker;
 use crate::profile::TURN;
-use element::Progress;
+use element::{BoxElement, Progress};
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -45,7 +45,7 @@ struct Turns {
     /// request to which no answer can arrive must not keep the run from ending.
     stale_turns: u32,
     last_held: i64,
-    /// Since when the sources have ended and nothing is held.
+    /// When the sources had ended and nothing was held for the first time while packets might still come.
     empty_since_ns: Option<u64>,
     idle_since_ns: Option<u64>,
     slept: Duration,
@@ -246,12 +246,16 @@ impl Worker {
 
     /// Whether an element keeps packets for an event that is yet to happen.
     fn awaits(&self) -> bool {
-        self.nodes.iter().any(|node| node.element.as_ref().is_some_and(|element| element.awaits()))
+        self.any_element(|element| element.awaits())
     }
 
     /// Whether packets may come from an element that nothing counts as held.
     fn may_make(&self) -> bool {
-        self.nodes.iter().any(|node| node.element.as_ref().is_some_and(|element| element.may_make()))
+        self.any_element(|element| element.may_make())
+    }
+
+    fn any_element(&self, is: impl Fn(&BoxElement) -> bool) -> bool {
+        self.nodes.iter().any(|node| node.element.as_ref().is_some_and(&is))
     }
 
     /// Runs an element's task and pushes the packets that it returns.
