@@ -93,7 +93,7 @@ impl Templates {
             let templates = [(entry, recording.template.clone())];
             let bytes = recording.template.entry_bytes();
             let plain = program(whole, &layouts, &templates, bytes, 0).map_err(|error| error.to_string())?;
-            let optimized = synth::optimize::optimize(&plain).map_err(|error| error.to_string())?;
+            let optimized = synth::optimize::finished(&plain).map_err(|error| error.to_string())?;
             self.known.insert(which.clone(), (optimized, 0));
         }
         let Some((cache_program, met)) = self.known.get_mut(&which) else { return Ok(None) };

@@ -9,7 +9,7 @@ use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::optimize::{Known, Report, optimize_with};
+use crate::optimize::{Known, Report, optimize_with, with_joined_writes};
 use crate::separate;
 
 /// Longer programs are left to other tests.
@@ -237,16 +237,23 @@ fn once(calls: Vec<Call>) -> Vec<Call> {
 }
 
 /// Optimises a verified program and runs both on packets, one after the other with the same state; and the same with
-/// copies, where they are worth it.
+/// copies, where they are worth it, and with joined writes.
 ///
 /// # Panics
 /// When the observable results of the two differ, or the result does not verify.
 pub fn compare(program: &Verified, known: &Known, samples: &[Sample]) -> (Verified, Report) {
     let (optimized, report) = optimize_with(program, known)
         .unwrap_or_else(|error| panic!("{error}, in what became of\n{}", text::print(program)));
-    same(program, &optimized, samples);
+    let runs = |made: &Verified| {
+        same(program, made, samples);
+        let joined = with_joined_writes(made, known);
+        let joined =
+            joined.unwrap_or_else(|error| panic!("{error}, in what became of\n{}", text::print(made)));
+        same(program, &joined, samples);
+    };
+    runs(&optimized);
     if let Some((separated, _)) = separate::outcomes(&optimized, known) {
-        same(program, &separated, samples);
+        runs(&separated);
     }
     (optimized, report)
 }

@@ -1,7 +1,8 @@
 //! Programs as files, one test each. `BLESS=1` writes the results after `# becomes`.
 //!
 //! - `# test optimize`: the optimised program; both behave the same for packets. `# test optimize frames`:
-//!   for packets that ports deliver; `# test optimize copies`: as where outcomes of tests have code of their own
+//!   for packets that ports deliver; `# test optimize copies`: as where outcomes of tests have code of their own;
+//!   `# test optimize joined`: with one write for those of neighbouring bytes
 //! - `# test fuse`: the linker's output for several programs, wired by lines `# wire FROM OUTPUT -> TO
 //!   INPUT`; packets enter the first one. `# test fuse optimize`: the same, optimised
 //! - `# test fast_path`: the optimised program with its fast path; `no fast path` where it has none
@@ -13,7 +14,7 @@ use std::path::Path;
 use synth::classes::show::Text;
 use synth::classes::{Classes, Options};
 use synth::link::{Part, link};
-use synth::optimize::{Known, optimize};
+use synth::optimize::{Known, optimize, with_joined_writes};
 use synth::{Sample, compare, same};
 use testkit::golden;
 
@@ -35,6 +36,7 @@ fn file(path: &Path) -> golden::Outcome {
         ["optimize", "copies"] => {
             file.becomes(&optimized(&file, Known { has_copies: true, ..Known::default() })?)
         }
+        ["optimize", "joined"] => file.becomes(&joined(&file)?),
         ["optimize", of @ ..] => {
             let mac_at_data = is_of_frames(&file, of)?;
             file.becomes(&optimized(&file, Known { mac_at_data, ..Known::default() })?)
@@ -70,6 +72,14 @@ fn verified(text: &str) -> Becomes<ir::Verified> {
 fn optimized(file: &golden::File, known: Known) -> Becomes<String> {
     let program = verified(file.source())?;
     Ok(ir::text::print(&compare(&program, &known, &samples()).0))
+}
+
+/// The optimised program with joined writes. Both behave the same for packets.
+fn joined(file: &golden::File) -> Becomes<String> {
+    let known = Known::default();
+    let (program, _) = compare(&verified(file.source())?, &known, &samples());
+    let joined = with_joined_writes(&program, &known)?;
+    Ok(ir::text::print(&joined))
 }
 
 /// The optimised program with its fast path. Both behave the same for packets.

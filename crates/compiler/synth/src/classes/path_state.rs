@@ -2,7 +2,7 @@
 
 use super::expr::{Atom, Bits, Id, Node, Pool, RecWrite, Root, Write};
 use super::simplify::Maker;
-use super::writes::{read, write};
+use super::writes::{by_word, read, write};
 use ir::analysis::interval::IntervalSet;
 use packet::anno::{self, ANNO_BYTES, Anno, EXTRA_LENGTH};
 use packet::field::{Base, Field};
@@ -251,7 +251,7 @@ impl PathState {
             return make.number(0xffff);
         }
         let writes = super::sums::in_header(make, net, &self.bytes);
-        let log = make.pool.log(&writes);
+        let log = by_word(make, &writes);
         make.pool.add(Node::IpSum(log, net, self.end))
     }
 
@@ -263,7 +263,7 @@ impl PathState {
         let (net, trans) = (self.place(make, Base::Net), self.place(make, Base::Trans));
         let proto = make.slice(proto, 0, 8);
         let sum = super::expr::TransportSum {
-            log: make.pool.log(&self.bytes),
+            log: by_word(make, &self.bytes),
             net,
             trans,
             end: self.end,

@@ -21,7 +21,7 @@ use super::fields::by_field;
 use super::filter::{Factor, Filter};
 use super::path_state::{PathState, StateLocation, read_record, write_record};
 use super::simplify::Maker;
-use super::writes::{read, write};
+use super::writes::{by_word, read, write};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
 use rustc_hash::FxHashMap;
@@ -421,13 +421,13 @@ impl Settler<'_> {
                 self.make().checksum_update(sum, old, new, bits)
             }
             Node::IpSum(log, net, end) => {
-                let (log, net, end) = (self.log(log), self.id(net), self.id(end));
+                let (log, net, end) = (self.words(log), self.id(net), self.id(end));
                 self.pool.add(Node::IpSum(log, net, end))
             }
             Node::TransportSum(sum) => {
                 let TransportSum { log, net, trans, end, rest, proto } = *sum;
                 let [net, trans, end, rest, proto] = [net, trans, end, rest, proto].map(|id| self.id(id));
-                let log = self.log(log);
+                let log = self.words(log);
                 let sum = TransportSum { log, net, trans, end, rest, proto };
                 self.pool.add(Node::TransportSum(Box::new(sum)))
             }
@@ -526,6 +526,13 @@ impl Settler<'_> {
             set = set.intersection(&IntervalSet::range(low as u64, high as u64));
         }
         self.pool.add(Node::In(sum, set))
+    }
+
+    /// Writes that a sum is made behind.
+    fn words(&mut self, log: Log) -> Log {
+        let settled = self.log(log);
+        let writes = self.pool.writes(settled).to_vec();
+        by_word(&mut self.make(), &writes)
     }
 
     fn log(&mut self, log: Log) -> Log {

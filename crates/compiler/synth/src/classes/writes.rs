@@ -105,3 +105,28 @@ pub fn write(make: &mut Maker<'_>, writes: &mut Vec<Write>, new: Write) {
     kept.insert(at, new);
     *writes = kept;
 }
+
+/// The same writes word by word, as sums are made, however many bytes each of them was of.
+pub fn by_word(make: &mut Maker<'_>, writes: &[Write]) -> Log {
+    let mut cut: Vec<Write> = vec![];
+    for Write { bits, value } in writes {
+        // Writes that may be of the same bytes keep their order.
+        let is_alone = cut.iter().all(|write| write.bits.root == bits.root);
+        let mut at = bits.bit;
+        while at < bits.end() {
+            let word = Bits { bit: at - at.rem_euclid(16), width: 16, ..*bits };
+            let part = Bits { bit: at, width: (bits.end().min(word.end()) - at) as u8, ..*bits };
+            let value = make.slice(*value, bits.low_of(part), part.width);
+            write(make, &mut cut, Write { bits: part, value });
+            if is_alone && part != word {
+                let value = read(make, &cut, word);
+                write(make, &mut cut, Write { bits: word, value });
+            }
+            at = part.end();
+        }
+    }
+    if cut.windows(2).all(|pair| pair[0].bits.root == pair[1].bits.root) {
+        cut.retain(|write| *make.pool.node(write.value) != Node::Atom(Atom::Bits(write.bits)));
+    }
+    make.pool.log(&cut)
+}

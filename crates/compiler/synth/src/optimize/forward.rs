@@ -418,6 +418,9 @@ impl Forward<'_> {
                     inst
                 };
                 self.store(place, value, of);
+                if self.known.joins_writes && matches!(inst, Inst::Store(..)) {
+                    self.join_writes();
+                }
             }
             Inst::CellAdd(cell, value) => {
                 let (place, value) = (self.location(inst), self.number(value));

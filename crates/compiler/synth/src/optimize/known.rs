@@ -16,6 +16,8 @@ pub struct Known {
     /// What a failed test for bytes says is used in further tests. It is worth knowing where the outcomes of tests have code
     /// of their own.
     pub has_copies: bool,
+    /// Writes of neighbouring bytes become one: what comes last.
+    pub joins_writes: bool,
     /// Exits that few packets take: the fast path leads to others.
     pub seldom: BTreeSet<u16>,
 }

@@ -91,6 +91,11 @@ impl Forward<'_> {
     /// A field with this content here that may be read.
     fn field_with(&self, number: Vn) -> Option<(Field, ByteRange)> {
         let (place, _) = self.state.places.iter().rev().find(|held| held.1 == number)?;
+        Some((self.field_at(*place)?, *place))
+    }
+
+    /// The field that is a location of the packet, where it may be read.
+    pub(super) fn field_at(&self, place: ByteRange) -> Option<Field> {
         let base = Base::ALL.into_iter().rev().find(|base| {
             let at = self.state.at[*base as usize];
             let there = i64::from(self.state.extent.accessible(*base));
@@ -98,7 +103,7 @@ impl Forward<'_> {
         })?;
         let bit = u16::try_from(place.bit - self.state.at[base as usize].bytes * 8).ok()?;
         let field = Field::new(base, bit, place.width);
-        field.is_valid().then_some((field, *place))
+        field.is_valid().then_some(field)
     }
 
     /// Reads a value from the other side of a stage boundary, if the packet still contains it.

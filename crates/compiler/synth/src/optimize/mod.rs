@@ -19,6 +19,7 @@ mod extent;
 mod forward;
 mod header;
 mod join;
+mod join_writes;
 mod known;
 mod linear;
 mod make;
@@ -93,4 +94,22 @@ pub(crate) fn optimize_rounds(
         now = next;
     }
     Ok((Verified::new(now)?, rounds))
+}
+
+/// [`optimize`], and then [`with_joined_writes`].
+///
+/// # Errors
+/// When the result breaks the IR's invariants: a bug.
+pub fn finished(program: &Verified) -> Result<Verified, VerifyError> {
+    with_joined_writes(&optimize(program)?, &Known::default())
+}
+
+/// An optimised program in which one write does those of neighbouring bytes. It comes last: what only some paths write again
+/// is moved and removed one by one.
+///
+/// # Errors
+/// When the result breaks the IR's invariants: a bug.
+pub fn with_joined_writes(program: &Verified, known: &Known) -> Result<Verified, VerifyError> {
+    let known = Known { joins_writes: true, ..known.clone() };
+    optimize_rounds(program, &known, 2).map(|(program, _)| program)
 }

@@ -561,7 +561,7 @@ impl Cache {
                 what: error.to_string(),
             };
             let plain = program(&whole, &layouts, &templates, entry_bytes, grain_ns).map_err(failed)?;
-            let program = Arc::new(synth::optimize::optimize(&plain).map_err(failed)?);
+            let program = Arc::new(synth::optimize::finished(&plain).map_err(failed)?);
             let knows = templates.len();
             let engine = if is_evaluated { Engine::Evaluator(program) } else { Engine::native(&program)? };
             Ok(CacheProgram { engine, knows })

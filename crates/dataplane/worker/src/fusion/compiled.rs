@@ -11,7 +11,7 @@ use ir::Verified;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use synth::link::Linked;
-use synth::optimize::{Known, Report, optimize_with};
+use synth::optimize::{Counts, Known, Report, optimize_with, with_joined_writes};
 
 /// A program, and the cell values for which it is compiled.
 #[derive(Clone)]
@@ -56,6 +56,16 @@ impl CompiledRegion {
     /// What runs an optimised program, with a fast path where it has one.
     fn finish(linked: &Linked, known: &Known, program: Verified, report: Report) -> CompiledRegion {
         let fast = synth::fast_path::add(&program, known).map(Arc::new);
+        let (program, report) = match with_joined_writes(&program, known) {
+            Ok(joined) => {
+                let (after, packet_after) = (Counts::of(&joined), Counts::at_most(&joined));
+                (joined, Report { after, packet_after, ..report })
+            }
+            Err(error) => {
+                tracing::error!("a bug: a program with joined writes is wrong ({error}); it runs without");
+                (program, report)
+            }
+        };
         let fast_work = fast.as_ref().map(|fast| FastWork::of(&program, fast, &linked.seldom));
         let program = Arc::new(program);
         CompiledRegion {

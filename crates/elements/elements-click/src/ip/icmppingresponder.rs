@@ -7,7 +7,7 @@ use ir::{Builder, Expr, Value};
 use packet::Access;
 use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
-use packet::field::{Base, Field, ICMP_SUM, ICMP_TYPE, IP_OFF, IP_PAIR, IP_PROTO, IP_SUM};
+use packet::field::{Base, Field, ICMP_SUM, ICMP_TYPE, IP_OFF, IP_PAIR, IP_PROTO, IP_SUM, IP_TTL};
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
@@ -35,12 +35,10 @@ to 255.
 
 struct Responder;
 
-/// Time to live and protocol, one word of the header checksum.
-const TTL_WORD: Field = Field::bytes(Base::Net, 8, 2);
 /// Type and code.
 const TYPE_WORD: Field = Field::bytes(Base::Trans, 0, 2);
-/// The time to live of replies, as the high byte of the word.
-const TTL: u64 = 0xff00;
+/// The time to live of replies.
+const TTL: u64 = 255;
 
 /// Writes a word and returns the updated checksum.
 fn replace(f: &mut Builder, field: Field, new: impl Into<Expr>, sum: impl Into<Expr>) -> Value {
@@ -72,7 +70,10 @@ impl Transparent for Responder {
         f.store(IP_PAIR, (pair << 32) | source);
         let nothing = f.eval(0);
         let sum = replace(f, IP_OFF, nothing, load(IP_SUM));
-        let sum = replace(f, TTL_WORD, protocol | TTL, sum);
+        // Its word changes as much, whatever the protocol in the other half.
+        let ttl = f.eval(load(IP_TTL));
+        let sum = f.eval(csum_update(sum, ttl << 8, TTL << 8, 16));
+        f.store(IP_TTL, TTL);
         f.store(IP_SUM, sum);
         f.store_anno(anno::DST_IP, source);
         f.store_anno(anno::PAINT, nothing);

@@ -1,11 +1,12 @@
 //! Expressions that programs make in several ways, and that have one form.
 
-use crate::classes::expr::{Atom, Bits, Id, Node, Pool, Root};
+use crate::classes::expr::{Atom, Bits, Id, Node, Pool, Root, Write};
 use crate::classes::facts::Facts;
 use crate::classes::filter::{Factor, Filter};
 use crate::classes::path_state::{PathState, StateLocation};
 use crate::classes::settle::settled_for_both;
 use crate::classes::simplify::Maker;
+use crate::classes::writes::by_word;
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
 
@@ -34,6 +35,27 @@ fn decremented_byte_stays_one_of_two() {
     let none = Facts::default();
     let mut make = Maker { pool: &mut pool, facts: &none };
     assert_ne!(make.slice(as_word, 8, 8), less);
+}
+
+/// A sum is made of words: whether a byte of one was written, or the word, or it with those beside it.
+#[test]
+fn writes_behind_a_sum_are_of_words() {
+    let mut pool = Pool::default();
+    let at = Root::At(pool.atom(Atom::Room));
+    let of = |bit: i32, width: u8| Bits { root: at, bit, width };
+    let [protocol, unchanged] = [of(72, 8), of(96, 16)].map(|bits| pool.atom(Atom::Bits(bits)));
+    let facts = Facts::default();
+    let mut make = Maker { pool: &mut pool, facts: &facts };
+    let [ttl, sum] = [7, 0x1234].map(|number| make.number(number));
+    let alone = [Write { bits: of(64, 8), value: ttl }, Write { bits: of(80, 16), value: sum }];
+    let value = make.cat(&[(0, unchanged), (16, sum), (32, protocol), (40, ttl)]);
+    let joined = [Write { bits: of(64, 48), value }];
+    assert_eq!(by_word(&mut make, &alone), by_word(&mut make, &joined));
+    // Where another write may be of the same bytes, what is there is not what came.
+    let other = Root::At(make.pool.atom(Atom::Head));
+    let before = Write { bits: Bits { root: other, bit: 0, width: 16 }, value: sum };
+    let kept = Write { bits: of(96, 16), value: unchanged };
+    assert_ne!(by_word(&mut make, &[before, kept]), by_word(&mut make, &[before]));
 }
 
 /// What no packet passes needs no solver: alternatives are ruled out one after the other.
