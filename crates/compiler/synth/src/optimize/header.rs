@@ -12,12 +12,12 @@
 use super::byte_range::{ByteRange, Point};
 use super::forward::Forward;
 use super::linear::{Linear, is_short, linear};
-use super::optimization_note::{OptimizationNote, Reads};
+use super::optimization_note::{OptimizationNote, Reads, Touch};
 use super::optimizer_state::{IsSet, OptimizerState, RightSum};
 use super::value::{Expr, Facts, Vn};
 use ir::analysis::interval::Interval;
 use ir::{BinOp, Inst};
-use packet::field::{Base, IP_HL, IP_SUM};
+use packet::field::{Base, Field, IP_HL, IP_SUM};
 
 const RIGHT: u64 = 0xffff;
 /// Bits of the shortest and of the longest header.
@@ -42,10 +42,18 @@ impl Forward<'_> {
         };
         self.state.ip_sum = Some((at, number));
         if self.operand(number).is_none() {
-            let note = OptimizationNote { reads: Reads::Packet, ..OptimizationNote::using(Base::Net) };
+            let reads = Reads::Bits(self.header_bits());
+            let note = OptimizationNote { reads, ..OptimizationNote::using(Base::Net) };
             self.write(number, Inst::IpSum, note);
         }
         number
+    }
+
+    /// The bits that may be of the IPv4 header.
+    fn header_bits(&mut self) -> Touch {
+        let words = self.state.held(self.place(IP_HL), &mut self.values, &self.anchors);
+        let words = words.map_or(15, |words| self.values.range(words, &self.state.facts).hi.min(15));
+        self.touch(self.place(Field::new(Base::Net, 0, 1))).behind(0, words as i64 * 32)
     }
 
     /// A test has shown two values to be equal.
