@@ -16,6 +16,7 @@ use packet::{anno, checksum};
 use shm::descriptor::Packet;
 use std::collections::{HashMap, HashSet};
 use synth::classes::packets::CreatedPacket;
+use synth::optimize::{Known, finished};
 use synth::template::{Layout, Recorder, Recording, Template, program};
 
 /// The first packets of a template that are changed.
@@ -93,7 +94,7 @@ impl Templates {
             let templates = [(entry, recording.template.clone())];
             let bytes = recording.template.entry_bytes();
             let plain = program(whole, &layouts, &templates, bytes, 0).map_err(|error| error.to_string())?;
-            let optimized = synth::optimize::finished(&plain).map_err(|error| error.to_string())?;
+            let optimized = finished(&plain, &Known::default()).map_err(|error| error.to_string())?;
             self.known.insert(which.clone(), (optimized, 0));
         }
         let Some((cache_program, met)) = self.known.get_mut(&which) else { return Ok(None) };

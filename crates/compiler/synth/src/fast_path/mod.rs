@@ -58,10 +58,7 @@ pub fn add(program: &Verified, known: &Known) -> Option<Verified> {
     let known = Known { is_walked: true, ..known.clone() };
     // What does not verify is as if there was no path; the optimiser's own results are always right. A copy behind a
     // segment may know less of where headers are than what it is a copy of: then paths are only those to a port.
-    let finish = |with: WithPaths| {
-        let (program, _) = optimize::optimize_with(&Verified::new(with.program).ok()?, &known).ok()?;
-        optimize::with_joined_writes(&program, &known).ok()
-    };
+    let finish = |with: WithPaths| optimize::finished(&Verified::new(with.program).ok()?, &known).ok();
     let to_ports = || {
         let of_frames = framed.as_ref().and_then(|program| with_paths(program, &known.seldom, false));
         [of_frames, with_paths(program, &known.seldom, false)].into_iter().flatten().find_map(finish)

@@ -49,11 +49,11 @@ impl Forward<'_> {
         number
     }
 
-    /// The bits that may be of the IPv4 header.
+    /// The bits that may be of the IPv4 header. Its length is one of them, whatever it is.
     fn header_bits(&mut self) -> Touch {
         let words = self.state.held(self.place(IP_HL), &mut self.values, &self.anchors);
-        let words = words.map_or(15, |words| self.values.range(words, &self.state.facts).hi.min(15));
-        self.touch(self.place(Field::new(Base::Net, 0, 1))).behind(0, words as i64 * 32)
+        let words = words.map_or(15, |words| self.values.range(words, &self.state.facts).hi);
+        self.touch(self.place(Field::new(Base::Net, 0, 1))).behind(0, words.clamp(1, 15) as i64 * 32)
     }
 
     /// A test has shown two values to be equal.

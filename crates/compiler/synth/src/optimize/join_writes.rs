@@ -50,11 +50,9 @@ impl Forward<'_> {
             }
         }
         let Some(Joined { field, place, number, mut writes }) = best else { return };
-        let value = self.value(number);
         let block = self.here.index();
-        writes.push(
-            self.out[block].insts.iter().rposition(|(_, inst)| matches!(inst, Inst::Store(..))).unwrap_or(0),
-        );
+        writes.push(self.out[block].insts.len() - 1);
+        let value = self.value(number);
         for at in writes.into_iter().rev() {
             self.out[block].insts.remove(at);
             self.notes[block].remove(at);
@@ -62,6 +60,7 @@ impl Forward<'_> {
         let inst = Inst::Store(field, value);
         let note = OptimizationNote { writes: Some(self.touch(place)), ..OptimizationNote::of(inst) };
         self.act(inst, note);
+        self.state.record_load(place, number, &self.anchors);
     }
 
     /// The last instruction's write, and those before that can be done here as well, the first one first.
@@ -91,8 +90,7 @@ impl Forward<'_> {
 /// Places of some bytes that one instruction writes, which contain the last write and begin or end with one, the
 /// narrowest first.
 fn windows(last: &Touch, earlier: &[(usize, Touch)]) -> Vec<ByteRange> {
-    let near = |touch: &&Touch| (touch.lo - last.lo).abs() <= 64;
-    let all: Vec<&Touch> = earlier.iter().map(|(_, touch)| touch).filter(near).chain([last]).collect();
+    let all: Vec<&Touch> = earlier.iter().map(|(_, touch)| touch).chain([last]).collect();
     let mut windows = vec![];
     for width in WIDTHS {
         let starts = all.iter().flat_map(|touch| [touch.lo, touch.hi - i64::from(width)]);

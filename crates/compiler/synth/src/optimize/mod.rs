@@ -96,12 +96,12 @@ pub(crate) fn optimize_rounds(
     Ok((Verified::new(now)?, rounds))
 }
 
-/// [`optimize`], and then [`with_joined_writes`].
+/// [`optimize_with`], and then [`with_joined_writes`].
 ///
 /// # Errors
 /// When the result breaks the IR's invariants: a bug.
-pub fn finished(program: &Verified) -> Result<Verified, VerifyError> {
-    with_joined_writes(&optimize(program)?, &Known::default())
+pub fn finished(program: &Verified, known: &Known) -> Result<Verified, VerifyError> {
+    with_joined_writes(&optimize_with(program, known)?.0, known)
 }
 
 /// An optimised program in which one write does those of neighbouring bytes. It comes last: what only some paths write again

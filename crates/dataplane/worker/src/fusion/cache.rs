@@ -22,6 +22,7 @@ use shm::Packet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use synth::optimize::{Known, finished};
 use synth::template::{KEY_WORDS, Layout, Recorder, Recording, Refusal, Saved, Template, program};
 
 /// For which flows a fused region has entries.
@@ -561,7 +562,7 @@ impl Cache {
                 what: error.to_string(),
             };
             let plain = program(&whole, &layouts, &templates, entry_bytes, grain_ns).map_err(failed)?;
-            let program = Arc::new(synth::optimize::finished(&plain).map_err(failed)?);
+            let program = Arc::new(finished(&plain, &Known::default()).map_err(failed)?);
             let knows = templates.len();
             let engine = if is_evaluated { Engine::Evaluator(program) } else { Engine::native(&program)? };
             Ok(CacheProgram { engine, knows })
