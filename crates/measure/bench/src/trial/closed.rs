@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// The shortest warm-up.
 const WARM_UP: Duration = Duration::from_millis(200);
+/// How long the code of a flow cache may take to be made.
+const CODE: Duration = Duration::from_secs(3);
 /// How long packets may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -122,8 +124,8 @@ impl ClosedLoop {
         2 * self.frames.iter().map(|frames| frames.count() as u64).sum::<u64>()
     }
 
-    /// Waits until the chain has received `packets` and its flow cache has entries for all flows that it
-    /// accepts.
+    /// Waits until the chain has received `packets` and its flow cache, or what holds the records of flows without
+    /// one, has entries for all flows that it accepts.
     ///
     /// # Errors
     /// When these packets do not arrive, or an NF does not run.
@@ -159,18 +161,20 @@ impl ClosedLoop {
         Ok(())
     }
 
-    /// Waits until the number of flows in the flow cache no longer grows.
+    /// Waits until the number of flows in the flow cache no longer grows: without a cache, flows that have state in several
+    /// tables have records in it. Before its code is made, it has templates and no flows.
     fn fill_cache(&self) {
         let start = Instant::now();
         let (mut before, mut quiet) = (self.running().cache_counts(), 0);
-        while self.shape == Some(Shape::Cached)
+        while matches!(self.shape, Some(Shape::Fused | Shape::Cached))
             && quiet < 3
             && start.elapsed() < PATIENCE
             && !self.running().is_over()
         {
             std::thread::sleep(Duration::from_millis(100));
             let now = self.running().cache_counts();
-            quiet = if now.flows == before.flows { quiet + 1 } else { 0 };
+            let is_being_made = now.templates > 0 && now.flows == 0 && start.elapsed() < CODE;
+            quiet = if now.flows == before.flows && !is_being_made { quiet + 1 } else { 0 };
             before = now;
         }
     }
