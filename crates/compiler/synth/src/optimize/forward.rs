@@ -332,8 +332,7 @@ impl Forward<'_> {
         let operand = self.holder(kept, false).or_else(|| wide.and_then(|wide| self.operand(wide.0)));
         let operand = operand.unwrap_or_else(|| self.value(value));
         let inst = inst(operand);
-        let note = OptimizationNote { writes: Some(self.touch(place)), ..OptimizationNote::of(inst) };
-        self.act(inst, note);
+        self.act_write(place, inst);
         self.state.write(place, kept, &mut self.values, &self.anchors);
     }
 

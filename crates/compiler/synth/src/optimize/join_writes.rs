@@ -1,8 +1,8 @@
 //! Writes of neighbouring bytes, done by one write of 2, 4 or 8 bytes.
 //!
-//! A NAPT that answers an error of a router writes the TTL and the checksum, and between them is the protocol, which is ICMP:
-//! all of it is one write of four bytes. That comes last: writes that only some paths do again are moved and removed one by
-//! one, and of bytes that are written together none can be.
+//! Of a ping's answer the TTL and the checksum are written, and between them is the protocol, which is ICMP: all of it is
+//! one write of four bytes. That comes last: writes that only some paths do again are moved and removed one by one, and of
+//! bytes that are written together none can be.
 
 use super::byte_range::ByteRange;
 use super::forward::Forward;
@@ -58,8 +58,7 @@ impl Forward<'_> {
             self.notes[block].remove(at);
         }
         let inst = Inst::Store(field, value);
-        let note = OptimizationNote { writes: Some(self.touch(place)), ..OptimizationNote::of(inst) };
-        self.act(inst, note);
+        self.act_write(place, inst);
         self.state.record_load(place, number, &self.anchors);
     }
 

@@ -42,6 +42,12 @@ impl Forward<'_> {
         value
     }
 
+    /// Appends one that writes to a location.
+    pub(super) fn act_write(&mut self, place: ByteRange, inst: Inst) {
+        let note = OptimizationNote { writes: Some(self.touch(place)), ..OptimizationNote::of(inst) };
+        self.act(inst, note);
+    }
+
     /// Appends an instruction that yields a value.
     pub(super) fn write(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Value {
         let value = self.act(inst, note).unwrap_or(Value(u32::MAX));

@@ -47,7 +47,7 @@ pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) ->
         let templates = [(input, followed.template)];
         let front = program(whole, &layouts, &templates, bytes, 0);
         let front = front.unwrap_or_else(|error| panic!("{error} of\n{}", text::print(whole)));
-        let front = crate::optimize::optimize(&front)
+        let front = crate::optimize::finished(&front, &crate::optimize::Known::default())
             .unwrap_or_else(|error| panic!("{error}: the optimised\n{}", text::print(&front)));
         let Some(key) = LAYOUT.read(&packet, buffer.as_slice(), input) else { continue };
         let mut entries = entries(&front.tables[0], &key);
