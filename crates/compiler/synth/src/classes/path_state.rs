@@ -250,6 +250,9 @@ impl PathState {
         if super::sums::still_right(make, net, self.end, &self.bytes) {
             return make.number(0xffff);
         }
+        if let Some(sum) = super::sums::as_update(make, net, self.end, &self.bytes) {
+            return sum;
+        }
         let writes = super::sums::in_header(make, net, &self.bytes);
         let log = by_word(make, &writes);
         make.pool.add(Node::IpSum(log, net, self.end))

@@ -3,24 +3,27 @@
 //! A one's complement sum is a number modulo 65535. The writes since the sum was last known to be correct
 //! change it by a sum of expressions; if that sum is 0, it is still correct. A sum is known to be correct
 //! where a test has shown it, and where the checksum was computed anew: it is the complement of the header's
-//! sum with a checksum of 0.
+//! sum with a checksum of 0. Of a header that was correct before, such a sum is an update of the old checksum.
 
 use super::expr::{Atom, Bits, Id, Node, Pool, Root, Write, signed};
 use super::simplify::Maker;
 use super::writes::{read, write};
-use ir::analysis::ones_complement::{Residue, times, weight};
+use ir::analysis::ones_complement::{MODULUS, Residue, times, weight};
 
 /// Bytes of a header without options.
 const PLAIN_BYTES: i64 = 20;
 /// The first bit of the checksum in a header.
 const CHECKSUM: i64 = 80;
+/// The first word of the addresses.
+const ADDRESSES: i64 = 6;
 /// The most parts of a checksum's expression that are searched.
 const MOST_PARTS: usize = 256;
 
 /// An expression modulo 65535.
 fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
     let mut sum = Residue::default();
-    if let Node::Slice(..) | Node::RecLoad(..) | Node::Read(..) = make.pool.node(id)
+    if let Node::Atom(Atom::Bits(..)) | Node::Slice(..) | Node::RecLoad(..) | Node::Read(..) =
+        make.pool.node(id)
         && let Some(number) = make.facts.known(make.pool, id).only()
     {
         sum.add_number(number);
@@ -44,7 +47,9 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
             sum.sub(&residue(make, key));
         }
         // Word by word, as headers are summed.
-        Node::RecLoad(..) | Node::Read(..) | Node::Slice(..) if make.pool.width(id) > 16 => {
+        Node::RecLoad(..) | Node::Read(..) | Node::Slice(..) | Node::Select(..)
+            if make.pool.width(id) > 16 =>
+        {
             for low in (0..make.pool.width(id)).step_by(16) {
                 let word = make.slice(id, low, 16);
                 if word == id {
@@ -82,7 +87,7 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
 }
 
 /// The word of the key and the place in the record whose difference a number in a record is.
-fn delta(pool: &Pool, record: Id, at: u16) -> Option<(Id, u16)> {
+pub(super) fn delta(pool: &Pool, record: Id, at: u16) -> Option<(Id, u16)> {
     let find = pool.lookup_of(record)?;
     let delta = pool.deltas_of(find.table).find(|delta| delta.at == at)?;
     Some((*find.key.get(usize::from(delta.key))?, delta.to))
@@ -113,6 +118,11 @@ impl Header {
     /// Bits of the header.
     fn at(self, bit: i64, width: u8) -> Bits {
         Bits { root: Root::At(self.root), bit: (self.by * 8 + bit) as i32, width }
+    }
+
+    /// A word, or the address that it is half of.
+    fn word(self, word: i64) -> Bits {
+        if word >= ADDRESSES { self.at((word & !1) * 16, 32) } else { self.at(word * 16, 16) }
     }
 
     /// The first byte behind the header after some writes.
@@ -197,54 +207,98 @@ pub fn in_header(make: &mut Maker<'_>, net: Id, bytes: &[Write]) -> Vec<Write> {
     bytes.iter().filter(|write| !is_elsewhere(write)).copied().collect()
 }
 
+/// The words of a header that may have changed since it was correct.
+struct Since {
+    /// The writes after which it was.
+    before: Vec<Write>,
+    /// The words: an address is one number, of which all may be known where its halves are not.
+    words: Vec<Bits>,
+}
+
+impl Header {
+    /// Since when the header may have changed by which words, for each time that it was known to be correct, if all
+    /// of it is there now as well, in a first segment that ends at `end`.
+    fn since_right(self, make: &mut Maker<'_>, end: Id, bytes: &[Write]) -> Vec<Since> {
+        let mut right = self.shown(make);
+        let renewed = self.renewed(make, bytes, &right);
+        right.extend(renewed);
+        let behind = self.behind(make, bytes);
+        if right.is_empty() || !is_at_most(make, behind, end) {
+            return vec![];
+        }
+        let mut since = vec![];
+        for before in right {
+            let all = [self.touched(make, &before, behind), self.touched(make, bytes, behind)];
+            let [Some(mut words), Some(more)] = all else { continue };
+            words.extend(more);
+            words.sort_unstable();
+            words.dedup();
+            // The length itself must not change.
+            let first = self.at(0, 8);
+            if words.first() != Some(&0) || read(make, &before, first) == read(make, bytes, first) {
+                let mut words: Vec<Bits> = words.into_iter().map(|word| self.word(word)).collect();
+                words.dedup();
+                since.push(Since { before, words });
+            }
+        }
+        since
+    }
+
+    /// The words that writes may be in, if these are in the header's first 20 bytes or certainly not in it.
+    fn touched(self, make: &Maker<'_>, writes: &[Write], behind: Id) -> Option<Vec<i64>> {
+        let mut words = vec![];
+        for Write { bits, .. } in writes {
+            let Root::At(own) = bits.root else { return None };
+            let (first, last) = (i64::from(bits.bit) - self.by * 8, i64::from(bits.end()) - self.by * 8);
+            if own == self.root && first >= 0 && last <= PLAIN_BYTES * 8 {
+                words.extend(first / 16..=(last - 1) / 16);
+                continue;
+            }
+            let gap = |place: Id| make.gap(own, place);
+            let is_before = gap(self.net).is_some_and(|(_, high)| high * 8 + i128::from(bits.end()) <= 0);
+            let is_behind = gap(behind).is_some_and(|(low, _)| low * 8 + i128::from(bits.bit) >= 0);
+            if !(is_before || is_behind || own == self.root && last <= 0) {
+                return None;
+            }
+        }
+        Some(words)
+    }
+}
+
 /// Whether the sum of the IPv4 header at `net` is correct after the writes `bytes`, in a first segment that
 /// ends at `end`.
 pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> bool {
     let (root, by) = make.root(net);
     let header = Header { net, root, by };
-    let mut right = header.shown(make);
-    let renewed = header.renewed(make, bytes, &right);
-    right.extend(renewed);
-    // The whole header must be there now as well.
-    let behind = header.behind(make, bytes);
-    if right.is_empty() || !is_at_most(make, behind, end) {
-        return false;
-    }
-    right.into_iter().any(|before| {
-        let touched = |writes: &[Write]| -> Option<Vec<i64>> {
-            let mut words = vec![];
-            for Write { bits, .. } in writes {
-                let Root::At(own) = bits.root else { return None };
-                let (first, last) = (i64::from(bits.bit) - by * 8, i64::from(bits.end()) - by * 8);
-                // In the first 20 bytes of the header.
-                if own == root && first >= 0 && last <= PLAIN_BYTES * 8 {
-                    words.extend(first / 16..=(last - 1) / 16);
-                    continue;
-                }
-                let gap = |place: Id| make.gap(own, place);
-                let is_before = gap(net).is_some_and(|(_, high)| high * 8 + i128::from(bits.end()) <= 0);
-                let is_behind = gap(behind).is_some_and(|(low, _)| low * 8 + i128::from(bits.bit) >= 0);
-                if !(is_before || is_behind || own == root && last <= 0) {
-                    return None;
-                }
-            }
-            Some(words)
-        };
-        let (Some(mut words), Some(more)) = (touched(&before), touched(bytes)) else { return false };
-        words.extend(more);
-        words.sort_unstable();
-        words.dedup();
+    header.since_right(make, end, bytes).into_iter().any(|Since { before, words }| {
         let mut change = Residue::default();
         for word in words {
-            // The length itself must not change.
-            if word == 0 && read(make, &before, header.at(0, 8)) != read(make, bytes, header.at(0, 8)) {
-                return false;
-            }
-            let place = header.at(word * 16, 16);
-            let (old, new) = (read(make, &before, place), read(make, bytes, place));
+            let (old, new) = (read(make, &before, word), read(make, bytes, word));
             change.add(&residue(make, new), 1);
             change.sub(&residue(make, old));
         }
         change.is_zero()
     })
+}
+
+/// The sum of the IPv4 header at `net` whose checksum is 0 now and was correct before: the complement of that
+/// checksum's update by all other words. A header's sum is not 0, nor what the update adds: with one of a word of
+/// ones by itself.
+pub fn as_update(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> Option<Id> {
+    let (root, by) = make.root(net);
+    let header = Header { net, root, by };
+    let now = read(make, bytes, header.at(CHECKSUM, 16));
+    if make.pool.constant(now) != Some(0) {
+        return None;
+    }
+    let Since { before, words } = header.since_right(make, end, bytes).into_iter().next()?;
+    let checksum = header.at(CHECKSUM, 16);
+    let mut updated = read(make, &before, checksum);
+    let ones = make.number(MODULUS);
+    updated = make.checksum_update(updated, ones, ones, 16);
+    for word in words.into_iter().filter(|word| *word != checksum) {
+        let (old, new) = (read(make, &before, word), read(make, bytes, word));
+        updated = make.checksum_update(updated, old, new, word.width);
+    }
+    Some(make.add(ones, updated, u64::MAX))
 }

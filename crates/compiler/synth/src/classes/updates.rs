@@ -12,6 +12,7 @@
 
 use super::expr::{Atom, Id, Node, Pool};
 use super::simplify::Maker;
+use super::sums::delta;
 use ir::analysis::interval::ones;
 use std::collections::BTreeMap;
 
@@ -50,9 +51,31 @@ impl Change {
         if !self.is_positive {
             return None;
         }
+        let whole = self.with_parts(make, |_, _| None)?;
+        let changes = self.words.keys().filter(|word| change_of(make.pool, **word).is_some()).count();
+        // Of a row of translators, only what an address that is written behind it leaves of them counts.
+        if changes == 0 || changes == whole.words.len() {
+            Some(whole)
+        } else {
+            self.with_parts(make, change_of)
+        }
+    }
+
+    /// The same change with words in parts, and words that are the change of others as those.
+    fn with_parts(
+        &self,
+        make: &mut Maker<'_>,
+        change_of: fn(&mut Pool, Id) -> Option<(Id, Id)>,
+    ) -> Option<Change> {
         let mut parts = Change { constant: self.constant, is_positive: true, ..Change::default() };
         for (word, times) in &self.words {
-            parts.add_parts(make, *word, *times, DEPTH);
+            match change_of(make.pool, *word) {
+                None => parts.add_parts(make, *word, *times, DEPTH),
+                Some((before, behind)) => {
+                    parts.add_halves(make, before, -times);
+                    parts.add_halves(make, behind, *times);
+                }
+            }
         }
         let known = |word: &Id| make.facts.known(make.pool, *word).only();
         let settled: Vec<(Id, u64)> =
@@ -85,6 +108,14 @@ impl Change {
             }
         }
         Some(parts)
+    }
+
+    /// Adds both words of 32 bits of a number of 64.
+    fn add_halves(&mut self, make: &mut Maker<'_>, number: Id, times: i64) {
+        for low in [0, 32] {
+            let half = make.slice(number, low, 32);
+            self.add_parts(make, half, times, DEPTH);
+        }
     }
 
     /// Adds a word's parts, which may be in other words, too.
@@ -172,6 +203,13 @@ impl Change {
         };
         [side(-1), side(1)]
     }
+}
+
+/// The words before and behind, of 64 bits each, whose difference a word of a record is.
+fn change_of(pool: &mut Pool, word: Id) -> Option<(Id, Id)> {
+    let Node::RecLoad(log, record, at, 2) = *pool.node(word) else { return None };
+    let (key, to) = delta(pool, record, at)?;
+    Some((key, pool.add(Node::RecLoad(log, record, to, 8))))
 }
 
 /// A word that changes.

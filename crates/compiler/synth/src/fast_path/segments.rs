@@ -86,9 +86,11 @@ const MOST_BETWEEN: usize = 16;
 
 /// Where on the path all outcomes of a test at the end of a block meet again, without an exit or something that no walk
 /// passes in between: none of them is more usual than the others. A mirror asks for the protocol, and all protocols go on
-/// in the same way.
+/// in the same way. An annotation is another matter: what comes from a port has none, and errors are few.
 fn meets_again(program: &Program, path: &[BlockId], at: usize) -> Option<usize> {
-    if !matches!(program.block(path[at]).term, Term::Branch(..) | Term::Switch(..)) {
+    let block = program.block(path[at]);
+    let (Term::Branch(asked, ..) | Term::Switch(asked, ..)) = block.term else { return None };
+    if block.insts.iter().any(|(value, inst)| *value == Some(asked) && matches!(inst, Inst::LoadAnno(_))) {
         return None;
     }
     let is_join = |join: &usize| {

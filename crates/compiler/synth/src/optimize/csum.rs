@@ -36,8 +36,8 @@ impl Values {
         }
     }
 
-    /// Whether `T` is never 0 for a change.
-    fn never_zero(&self, sum: Vn, (old, new, width): (Vn, Vn, u8), facts: &Facts) -> bool {
+    /// Whether `T` is never 0 for a change of a checksum, a word of so many bits from one value to another one.
+    pub fn never_zero(&self, sum: Vn, (old, new, width): (Vn, Vn, u8), facts: &Facts) -> bool {
         self.range(sum, facts).hi < 0xffff
             || self.range(old, facts).hi < ones(width)
             || self.range(new, facts).lo > 0

@@ -68,6 +68,8 @@ pub(super) struct Forward<'a> {
     /// The table and the key that each record is from.
     pub(super) records: HashMap<Vn, (u16, Vec<Vn>)>,
     pub(super) here: BlockId,
+    /// How many sums over the IPv4 header the rest of the block asks for.
+    pub(super) sums_left: usize,
     pub(super) state: OptimizerState,
 }
 
@@ -121,6 +123,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         bases: vec![None; count],
         records: HashMap::new(),
         here: program.entries[0],
+        sums_left: 0,
         state: state.clone(),
     };
     for (number, entry) in (0..).zip(&program.entries) {
@@ -195,7 +198,9 @@ impl Forward<'_> {
             let first = |base| self.touch(self.place(Field::new(base, 0, 1)));
             self.bases[id.index()] = Some(Base::ALL.map(first));
         }
+        self.sums_left = old.insts.iter().filter(|(_, inst)| *inst == Inst::IpSum).count();
         for &(value, inst) in &old.insts {
+            self.sums_left -= usize::from(inst == Inst::IpSum);
             let number = self.inst(inst);
             if let (Some(value), Some(number)) = (value, number) {
                 self.numbers[value.0 as usize] = number;

@@ -13,7 +13,7 @@ use super::byte_range::{ByteRange, Point};
 use super::forward::Forward;
 use super::linear::{Linear, is_short, linear};
 use super::optimization_note::{OptimizationNote, Reads, Touch};
-use super::optimizer_state::{IsSet, OptimizerState, RightSum};
+use super::optimizer_state::{IsSet, OptimizerState, RightSum, WordChange};
 use super::value::{Expr, Facts, Vn};
 use ir::analysis::interval::Interval;
 use ir::{BinOp, Inst};
@@ -25,6 +25,8 @@ const SHORTEST: i64 = 20 * 8;
 const LONGEST: i64 = 60 * 8;
 /// The first byte, which contains the header's length.
 const FIRST: i64 = 8;
+/// The first bit of the checksum.
+const CHECKSUM: i64 = 80;
 
 impl Forward<'_> {
     pub(super) fn ip_sum(&mut self) -> Vn {
@@ -35,6 +37,10 @@ impl Forward<'_> {
             && self.state.set[Base::Net as usize] == IsSet::Yes
         {
             return self.values.constant(RIGHT);
+        }
+        if let Some(number) = self.updated_sum() {
+            self.state.ip_sum = Some((at, number));
+            return self.computed(number, |_| Inst::IpSum, false);
         }
         let number = match self.state.ip_sum {
             Some((place, number)) if place == at => number,
@@ -47,6 +53,31 @@ impl Forward<'_> {
             self.write(number, Inst::IpSum, note);
         }
         number
+    }
+
+    /// The sum of a header that was correct until some of its words were written, with a checksum of 0 now: the
+    /// complement of the old checksum's update by the other words.
+    ///
+    /// Both are congruent to 0 less the old checksum, and plus what the words have changed by. The sum is not 0,
+    /// because the first byte is not; so they are equal where what the update adds is not 0 either.
+    fn updated_sum(&mut self) -> Option<Vn> {
+        let right = self.state.right.clone().filter(|right| right.at == self.state.at[Base::Net as usize])?;
+        let changes = right.changes.filter(|_| self.state.set[Base::Net as usize] == IsSet::Yes)?;
+        let is_checksum = |change: &&WordChange| change.bit == CHECKSUM && change.width == 16;
+        let (checksum, others): (Vec<_>, Vec<_>) = changes.iter().partition(is_checksum);
+        let [&WordChange { old: before, new: none, .. }] = checksum[..] else { return None };
+        let facts = self.state.facts.clone();
+        if self.values.number(none) != Some(0) || others.iter().any(|change| change.holds(CHECKSUM)) {
+            return None;
+        }
+        let mut is_positive = self.values.range(before, &facts).hi < RIGHT;
+        let mut updated = before;
+        for &WordChange { old, new, width, .. } in others {
+            is_positive |= self.values.never_zero(updated, (old, new, width), &facts);
+            updated = self.values.csum(updated, old, new, width, &facts);
+        }
+        let sum = self.values.bin_const(BinOp::Xor, updated, RIGHT, &facts);
+        (is_positive && self.is_at_hand(sum)).then_some(sum)
     }
 
     /// The bits that may be of the IPv4 header. Its length is one of them, whatever it is.
@@ -71,13 +102,13 @@ impl Forward<'_> {
         }
         state.set[Base::Net as usize] = IsSet::Yes;
         state.note_bytes(at, SHORTEST / 8);
-        state.right = Some(RightSum { at, length, sum: Linear::default() });
+        state.right = Some(RightSum::now(at, length));
     }
 
     /// Updates the facts about the sum for a write to the packet; called before the write.
     pub(super) fn track_sum(&mut self, place: ByteRange, value: Vn) {
         if self.renews_sum(place, value) {
-            self.state.right.iter_mut().for_each(|right| right.sum = Linear::default());
+            self.state.right = self.state.right.take().map(|right| RightSum::now(right.at, right.length));
             self.state.ip_sum = None;
             return;
         }
@@ -98,8 +129,12 @@ impl Forward<'_> {
         if place.anchor != start.anchor || first < FIRST || end > SHORTEST {
             return;
         }
-        let old = self.content(place);
-        let [old, new] = [old, value].map(|number| linear(&mut self.values, number, &self.state.facts));
+        let before = self.content(place);
+        if self.sums_left > 0 {
+            // The sum may be an update by what is there now.
+            self.read_content(before, place);
+        }
+        let [old, new] = [before, value].map(|number| linear(&mut self.values, number, &self.state.facts));
         // A sum that each of a row of translators changes: what it is congruent to stays short, and is found
         // at once behind the next one.
         let everywhere = linear(&mut self.values, value, &Facts::default());
@@ -113,6 +148,7 @@ impl Forward<'_> {
             self.values.residues.insert(value, everywhere);
         }
         right.sum.change(&old, &new, (-end).rem_euclid(16) as u32);
+        right.add(WordChange { bit: first, width: place.width, old: before, new: value });
         if is_short(&right.sum) {
             self.state.right = Some(right);
         }

@@ -115,8 +115,7 @@ impl Forward<'_> {
     /// Reads a value from the other side of a stage boundary, if the packet still contains it.
     fn read_again(&mut self, number: Vn) -> Option<Value> {
         let (field, place) = self.field_with(number)?;
-        let note =
-            OptimizationNote { reads: Reads::Bits(self.touch(place)), ..OptimizationNote::using(field.base) };
+        let note = self.note_of_read(field, place);
         Some(self.write(number, Inst::Load(field), note))
     }
 
@@ -143,6 +142,23 @@ impl Forward<'_> {
             Expr::Select(a, b, c) | Expr::Csum(a, b, c, _) => all(&[a, b, c]),
             _ => None,
         }
+    }
+
+    /// Whether a value can be computed here.
+    pub(super) fn is_at_hand(&self, number: Vn) -> bool {
+        self.cost(number, MAKE_DEPTH, true).is_some()
+    }
+
+    /// Reads a location of the packet that has some content, where it may be read and is not known yet.
+    pub(super) fn read_content(&mut self, number: Vn, place: ByteRange) {
+        if let Some(field) = self.field_at(place) {
+            let note = self.note_of_read(field, place);
+            self.read(number, Inst::Load(field), note);
+        }
+    }
+
+    fn note_of_read(&self, field: Field, place: ByteRange) -> OptimizationNote {
+        OptimizationNote { reads: Reads::Bits(self.touch(place)), ..OptimizationNote::using(field.base) }
     }
 
     /// Computes a value that has a cost.

@@ -13,6 +13,8 @@ use packet::field::{Base, Field};
 const MOST_PLACES: usize = 64;
 const MOST_LOOKUPS: usize = 8;
 const MOST_ENDS: usize = 8;
+/// The most writes to a header of which its new checksum is computed as an update.
+const MOST_CHANGES: usize = 4;
 
 /// Whether a header annotation is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +36,46 @@ pub struct RightSum {
     pub length: Option<Vn>,
     /// The residue of the sum of its words modulo 0xffff; 0 if it is correct.
     pub sum: Linear,
+    /// What was written to its words since it was correct, if that is whole words and few.
+    pub changes: Option<Vec<WordChange>>,
+}
+
+/// A write to one or two words of the IPv4 header, in its first 20 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WordChange {
+    /// The first bit, counted from the header's start.
+    pub bit: i64,
+    /// Bits.
+    pub width: u8,
+    /// The content before.
+    pub old: Vn,
+    /// The content behind.
+    pub new: Vn,
+}
+
+impl WordChange {
+    /// Whether a bit of the header was written.
+    pub fn holds(&self, bit: i64) -> bool {
+        (self.bit..self.bit + i64::from(self.width)).contains(&bit)
+    }
+}
+
+impl RightSum {
+    /// The header at a position has a correct checksum.
+    pub fn now(at: Position, length: Option<Vn>) -> RightSum {
+        RightSum { at, length, sum: Linear::default(), changes: Some(vec![]) }
+    }
+
+    /// Records a write, with the sum's residue behind it.
+    pub fn add(&mut self, change: WordChange) {
+        if self.sum.is_zero() {
+            self.changes = Some(vec![]);
+            return;
+        }
+        let of_words = change.bit % 16 == 0 && [16, 32].contains(&change.width);
+        self.changes.take_if(|changes| !of_words || changes.len() == MOST_CHANGES);
+        self.changes.iter_mut().for_each(|changes| changes.push(change));
+    }
 }
 
 /// The outcome of a lookup.
@@ -114,11 +156,9 @@ impl OptimizerState {
         if self.right != other.right {
             let lengths =
                 [&self.right, &other.right].map(|right| right.as_ref().and_then(|right| right.length));
-            self.right = (are_right == [true; 2]).then(|| RightSum {
-                at: self.at[Base::Net as usize],
-                length: lengths[0].filter(|_| lengths[0] == lengths[1]),
-                sum: Linear::default(),
-            });
+            let length = lengths[0].filter(|_| lengths[0] == lengths[1]);
+            let at = self.at[Base::Net as usize];
+            self.right = (are_right == [true; 2]).then(|| RightSum::now(at, length));
         }
         for base in 0..4 {
             if self.set[base] != other.set[base] {

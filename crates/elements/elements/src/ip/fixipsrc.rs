@@ -1,6 +1,6 @@
 //! `FixIPSrc`: sets the source address of packets whose annotation asks for it.
 
-use super::setipchecksum::compute;
+use super::setipchecksum::{check_length, compute};
 use crate::program::Program;
 use click::config::{Args, parse};
 use element::{Class, PortCodes, StateScope};
@@ -37,8 +37,9 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
         f.check(anno(anno::FIX_IP_SRC), done);
         f.need(Base::Net, 20, done);
         f.store_anno(anno::FIX_IP_SRC, 0);
+        check_length(f, bad);
         f.store(IP_SRC, u64::from(address));
-        compute(f, bad);
+        compute(f);
         f.jump(done);
     }))
 }

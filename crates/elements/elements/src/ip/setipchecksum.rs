@@ -44,12 +44,15 @@ pub const RESET: Class = Class {
     ..SET
 };
 
-/// Computes and writes the header checksum; continues at `bad` if the header is cut off. Its first 20 bytes
-/// must be there.
-pub(super) fn compute(f: &mut Builder, bad: BlockId) {
+/// Continues at `bad` if the header is cut off. Its first 20 bytes must be there.
+pub(super) fn check_length(f: &mut Builder, bad: BlockId) {
     let words = f.eval(load(IP_HL));
     f.check((words << 2).at_most(avail(Base::Net)), bad);
     f.check(words.at_least(5), bad);
+}
+
+/// Computes and writes the checksum of a header that is there.
+pub(super) fn compute(f: &mut Builder) {
     f.store(IP_SUM, 0);
     f.store(IP_SUM, ip_sum() ^ 0xffff);
 }
@@ -64,12 +67,14 @@ fn build(f: &mut Builder) {
     let unmarked = f.block();
     f.leave_if(offset(Base::Net).equals(u64::MAX), unmarked);
     f.need(Base::Net, 20, bad);
-    compute(f, bad);
+    check_length(f, bad);
+    compute(f);
     f.emit(0);
     f.at(unmarked);
     f.set_base(Base::Net, 0);
     f.need(Base::Net, 20, bad_unmarked);
-    compute(f, bad_unmarked);
+    check_length(f, bad_unmarked);
+    compute(f);
     f.clear_base(Base::Net);
     f.emit(0);
 }
