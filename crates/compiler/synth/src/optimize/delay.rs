@@ -5,6 +5,9 @@
 //! A write is delayed past a join if every path to it has one of the same location. Each may have a value of its own,
 //! which becomes a parameter: a rewriter writes the ports of a reply and those of a request in code of their own, and
 //! the next rewriter writes them again. No path writes more than before.
+//!
+//! A write to a part of the location is put into the delayed value: a rewriter writes both addresses, and the router
+//! behind it the source of an error.
 
 mod moves;
 
@@ -143,6 +146,20 @@ struct Delayed {
     own: Option<usize>,
 }
 
+impl Delayed {
+    /// Whether it can be done behind instructions, but for writes to a part of it, of which the first is one.
+    fn passes_all(&self, insts: &[(Option<Value>, Inst)], notes: &[OptimizationNote]) -> bool {
+        let is_part = |inst: &Inst, note: &OptimizationNote| {
+            let (whole, part) = (self.touches.writes.as_ref(), note.writes.as_ref());
+            matches!(inst, Inst::Store(..))
+                && whole.zip(part).is_some_and(|(whole, part)| whole.contains(part))
+        };
+        let mut all = insts.iter().zip(notes);
+        all.next().is_some_and(|((_, inst), note)| is_part(inst, note))
+            && all.all(|((_, inst), note)| may_swap(&self.touches, note) || is_part(inst, note))
+    }
+}
+
 /// How far writes to a location can be delayed.
 struct Delay<'g> {
     order: &'g [BlockId],
@@ -153,6 +170,8 @@ struct Delay<'g> {
     from: Vec<Vec<BlockId>>,
     /// For each web, one that it is part of; itself if none.
     part_of: Vec<usize>,
+    /// For each block the writes to parts of the location that become part of the value, if it comes there and goes on.
+    parts: Vec<Vec<usize>>,
     /// Webs with a write that some path does not do any more.
     saved: Vec<bool>,
     targets: Vec<(usize, Target)>,
@@ -173,6 +192,7 @@ impl<'g> Delay<'g> {
             leaves: vec![None; count],
             from: vec![vec![]; count],
             part_of: vec![],
+            parts: vec![vec![]; count],
             saved: vec![],
             targets: vec![],
         };
@@ -249,13 +269,19 @@ impl<'g> Delay<'g> {
     ) {
         let (block, notes) = (program.block(id), &notes[id.index()]);
         let mut now = self.comes[id.index()];
+        let mut parts = vec![];
         for (at, ((_, inst), note)) in block.insts.iter().zip(notes).enumerate() {
             if location.has(*inst) {
                 now.filter(|now| now.own.is_none()).into_iter().for_each(|now| self.save(now.web));
                 now = Some(Delayed { web: usize::MAX, touches: *note, own: Some(at) });
+                parts.clear();
                 continue;
             }
             let Some(delayed) = now.filter(|now| !may_swap(&now.touches, note)) else { continue };
+            if delayed.passes_all(&block.insts[at..], &notes[at..]) {
+                parts.push(at);
+                continue;
+            }
             if let (None, Some(touch)) = (delayed.own, delayed.touches.writes) {
                 let unread = before(block, notes, starts, at);
                 if unread.is_written_again(&touch) {
@@ -273,6 +299,7 @@ impl<'g> Delay<'g> {
             Term::Emit(_) | Term::Slow(_) | Term::EmitTo(..) => {
                 if delayed.own.is_none() {
                     self.targets.push((delayed.web, Target::Before(id, block.insts.len())));
+                    self.put_in(delayed.web, id, parts);
                 }
             }
             _ => {
@@ -281,10 +308,19 @@ impl<'g> Delay<'g> {
                     self.part_of.push(delayed.web);
                     self.saved.push(false);
                 }
+                self.put_in(delayed.web, id, parts);
                 self.leaves[id.index()] = Some(delayed);
                 block.term.successors().into_iter().for_each(|to| self.from[to.index()].push(id));
             }
         }
+    }
+
+    /// Writes to parts of the location become part of the value that leaves a block.
+    fn put_in(&mut self, web: usize, id: BlockId, parts: Vec<usize>) {
+        if !parts.is_empty() {
+            self.save(web);
+        }
+        self.parts[id.index()] = parts;
     }
 
     /// Ends the way of a write at blocks that other paths lead to as well.

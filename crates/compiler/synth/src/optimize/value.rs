@@ -474,7 +474,7 @@ impl Values {
             (BinOp::Shr, BinOp::Shl) if number < 64 && by < 64 => {
                 let inside = u64::MAX >> by;
                 if self.bits(x) & !inside != 0 {
-                    return None;
+                    return (number == by).then(|| self.bin_const(BinOp::And, x, inside, facts));
                 }
                 return Some(if number >= by {
                     self.bin_const(BinOp::Shr, x, number - by, facts)
