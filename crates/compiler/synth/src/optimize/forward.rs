@@ -185,9 +185,10 @@ impl Forward<'_> {
         for (param, handed) in old.params.iter().zip(handed) {
             let value = self.fresh();
             self.out[id.index()].params.push(value);
-            // One value may be defined on each edge for itself: the parameter is the only one that is here.
+            // One value may be defined on each edge for itself: the parameter is the only one that is here, and the packet
+            // is not read again for it.
             let number = handed.same.unwrap_or_else(|| self.values.own(handed.range));
-            if handed.same.is_none_or(|same| self.operand(same).is_none()) {
+            if handed.same.is_none_or(|same| !self.is_at_hand(same)) {
                 self.settle_at(number, value, id);
             }
             self.numbers[param.0 as usize] = number;
