@@ -46,6 +46,8 @@ pub(super) struct Forward<'a> {
     pub(super) order: Order,
     /// The fields that the program reads, each with the block.
     read_fields: Vec<(Field, BlockId)>,
+    /// The bytes of which it reads bits in several ways: they are read whole, once.
+    in_parts: FxHashSet<Field>,
     /// Whether bytes are pushed without a test of the headroom.
     pub(super) relies_on_pulls: bool,
     pub(super) values: Values,
@@ -94,6 +96,25 @@ fn read_fields(program: &Program, order: &Order) -> Vec<(Field, BlockId)> {
     fields
 }
 
+/// The byte that a field of some bits is in.
+fn byte_of(field: Field) -> Option<Field> {
+    let byte = Field { bit: field.bit / 8 * 8, width: 8, ..field };
+    (field.width < 8 && field.end_byte() == byte.end_byte()).then_some(byte)
+}
+
+/// The bytes of which a program reads bits in several ways.
+fn bytes_in_parts(program: &Program, order: &Order) -> FxHashSet<Field> {
+    let insts = order.blocks.iter().flat_map(|id| &program.block(*id).insts);
+    let parts: FxHashSet<Field> = insts
+        .filter_map(|(_, inst)| match inst {
+            Inst::Load(field) => Some(*field).filter(|field| byte_of(*field).is_some()),
+            _ => None,
+        })
+        .collect();
+    let mut bytes = FxHashSet::default();
+    parts.into_iter().filter_map(byte_of).filter(|byte| !bytes.insert(*byte)).collect()
+}
+
 /// Rewrites a verified program.
 pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     let count = program.blocks.len();
@@ -107,6 +128,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         known,
         relies_on_pulls: super::pulls::relies_on_pulls(program, &order),
         read_fields: read_fields(program, &order),
+        in_parts: bytes_in_parts(program, &order),
         reads: ReadFields::of(program, &order.blocks),
         order,
         values,
@@ -316,6 +338,11 @@ impl Forward<'_> {
             && let Some(wide) = self.wider(field)
         {
             self.load(self.place(wide), Inst::Load(wide));
+        }
+        if let Inst::Load(field) = inst
+            && let Some(byte) = byte_of(field).filter(|byte| self.in_parts.contains(byte))
+        {
+            self.load(self.place(byte), Inst::Load(byte));
         }
         let number = self.content(place);
         let note = OptimizationNote { reads: Reads::Bits(self.touch(place)), ..OptimizationNote::of(inst) };
