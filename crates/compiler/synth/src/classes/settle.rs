@@ -21,7 +21,6 @@ use super::fields::by_field;
 use super::filter::{Factor, Filter};
 use super::path_state::{PathState, StateLocation, read_record, write_record};
 use super::simplify::Maker;
-use super::sums::as_update;
 use super::writes::{by_word, read, write};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
@@ -423,9 +422,7 @@ impl Settler<'_> {
             }
             Node::IpSum(log, net, end) => {
                 let (log, net, end) = (self.words(log), self.id(net), self.id(end));
-                let writes = self.pool.writes(log).to_vec();
-                let update = as_update(&mut self.make(), net, end, &writes);
-                update.unwrap_or_else(|| self.pool.add(Node::IpSum(log, net, end)))
+                self.pool.add(Node::IpSum(log, net, end))
             }
             Node::TransportSum(sum) => {
                 let TransportSum { log, net, trans, end, rest, proto } = *sum;

@@ -14,7 +14,7 @@ use ir::analysis::ones_complement::{MODULUS, Residue, times, weight};
 const PLAIN_BYTES: i64 = 20;
 /// The first bit of the checksum in a header.
 const CHECKSUM: i64 = 80;
-/// The first word of the addresses.
+/// The first word of the addresses, counted in words.
 const ADDRESSES: i64 = 6;
 /// The most parts of a checksum's expression that are searched.
 const MOST_PARTS: usize = 256;
@@ -287,12 +287,12 @@ pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> b
 pub fn as_update(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> Option<Id> {
     let (root, by) = make.root(net);
     let header = Header { net, root, by };
-    let now = read(make, bytes, header.at(CHECKSUM, 16));
+    let checksum = header.at(CHECKSUM, 16);
+    let now = read(make, bytes, checksum);
     if make.pool.constant(now) != Some(0) {
         return None;
     }
     let Since { before, words } = header.since_right(make, end, bytes).into_iter().next()?;
-    let checksum = header.at(CHECKSUM, 16);
     let mut updated = read(make, &before, checksum);
     let ones = make.number(MODULUS);
     updated = make.checksum_update(updated, ones, ones, 16);

@@ -57,7 +57,7 @@ impl Change {
         if changes == 0 || changes == whole.words.len() {
             Some(whole)
         } else {
-            self.with_parts(make, change_of)
+            self.with_parts(make, change_of).or(Some(whole))
         }
     }
 

@@ -170,8 +170,8 @@ struct Delay<'g> {
     from: Vec<Vec<BlockId>>,
     /// For each web, one that it is part of; itself if none.
     part_of: Vec<usize>,
-    /// For each block the writes to parts of the location that become part of the value, if it comes there and goes on.
-    parts: Vec<Vec<usize>>,
+    /// For each block the writes to parts of the location that become part of the value that leaves it, and its web.
+    parts: Vec<(usize, Vec<usize>)>,
     /// Webs with a write that some path does not do any more.
     saved: Vec<bool>,
     targets: Vec<(usize, Target)>,
@@ -192,7 +192,7 @@ impl<'g> Delay<'g> {
             leaves: vec![None; count],
             from: vec![vec![]; count],
             part_of: vec![],
-            parts: vec![vec![]; count],
+            parts: vec![(usize::MAX, vec![]); count],
             saved: vec![],
             targets: vec![],
         };
@@ -319,8 +319,8 @@ impl<'g> Delay<'g> {
     fn put_in(&mut self, web: usize, id: BlockId, parts: Vec<usize>) {
         if !parts.is_empty() {
             self.save(web);
+            self.parts[id.index()] = (web, parts);
         }
-        self.parts[id.index()] = parts;
     }
 
     /// Ends the way of a write at blocks that other paths lead to as well.
@@ -356,6 +356,11 @@ impl<'g> Delay<'g> {
         let keep = |delayed: &mut Option<Delayed>| *delayed = delayed.filter(|delayed| is_moved[delayed.web]);
         self.comes.iter_mut().for_each(keep);
         self.leaves.iter_mut().for_each(keep);
+        // A block's own write may stay where one that comes there is moved.
+        self.parts
+            .iter_mut()
+            .filter(|(web, _)| is_moved.get(*web) != Some(&true))
+            .for_each(|(_, at)| at.clear());
         self
     }
 

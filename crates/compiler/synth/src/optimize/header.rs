@@ -40,7 +40,8 @@ impl Forward<'_> {
         }
         if let Some(number) = self.updated_sum() {
             self.state.ip_sum = Some((at, number));
-            return self.computed(number, |_| Inst::IpSum, false);
+            self.value(number);
+            return number;
         }
         let number = match self.state.ip_sum {
             Some((place, number)) if place == at => number,

@@ -85,6 +85,12 @@ impl Touch {
         self.anchor == other.anchor && self.lo <= other.lo && other.hi <= self.hi
     }
 
+    /// Where a part of the bits is in the number that all are, of which the packet's first bits are the highest: how many
+    /// bits are behind it, and as many ones as it has bits.
+    pub fn place_of(&self, part: &Touch) -> (u64, u64) {
+        ((self.hi - part.hi) as u64, u64::MAX >> (64 - (part.hi - part.lo)))
+    }
+
     /// Whether two ranges are the same bits.
     pub fn is_same(&self, other: &Touch) -> bool {
         self.contains(other) && other.contains(self)

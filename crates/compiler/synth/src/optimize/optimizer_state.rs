@@ -153,7 +153,18 @@ impl OptimizerState {
     pub fn meet(&mut self, other: &OptimizerState, values: &mut Values, anchors: &mut Anchors) {
         let are_right = [&*self, other].map(OptimizerState::has_right_sum);
         let moved = self.meet_positions(other, values, anchors);
-        if self.right != other.right {
+        if let (Some(mine), Some(theirs)) = (&mut self.right, &other.right)
+            && mine.changes != theirs.changes
+        {
+            mine.changes = None;
+        }
+        let is_same = match (&self.right, &other.right) {
+            (Some(mine), Some(theirs)) => {
+                (mine.at, mine.length, &mine.sum) == (theirs.at, theirs.length, &theirs.sum)
+            }
+            (mine, theirs) => mine.is_none() && theirs.is_none(),
+        };
+        if !is_same {
             let lengths =
                 [&self.right, &other.right].map(|right| right.as_ref().and_then(|right| right.length));
             let length = lengths[0].filter(|_| lengths[0] == lengths[1]);

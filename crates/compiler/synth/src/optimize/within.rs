@@ -54,10 +54,8 @@ fn with_parts(
     for (later, note) in notes.iter().enumerate().skip(at + 1).take(MOST_BEHIND) {
         match write(later) {
             Some((part, of_part)) if whole.contains(&part) => {
-                // The packet's first bits are a number's highest.
-                let by = whole.hi - part.hi;
-                let mask = u64::MAX >> (64 - (part.hi - part.lo)) << by;
-                number = number & !mask | of_part << by & mask;
+                let (by, mask) = whole.place_of(&part);
+                number = number & !(mask << by) | (of_part & mask) << by;
                 parts.push(later);
             }
             _ if note.meets(&whole) => break,

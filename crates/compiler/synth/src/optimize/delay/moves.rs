@@ -32,7 +32,7 @@ impl Delay<'_> {
                 None => values[0][at],
             };
             let whole = delayed.and_then(|delayed| delayed.touches.writes);
-            for part in &parts[at] {
+            for part in &parts[at].1 {
                 let (Some(value), Some(whole)) = (values[1][at], whole) else { break };
                 let (insts, value) = put_in(program, notes, (*id, *part), (value, &whole), next);
                 values[1][at] = Some(value);
@@ -112,9 +112,7 @@ fn put_in(
 ) -> (Vec<(Option<Value>, Inst)>, Value) {
     let (part, inst) = (notes[block.index()][at].writes, program.block(block).insts[at].1);
     let (Some(part), Some(&new)) = (part, inst.operands().first()) else { return (vec![], value) };
-    // The packet's first bits are a number's highest.
-    let by = (whole.hi - part.hi) as u64;
-    let mask = u64::MAX >> (64 - (part.hi - part.lo));
+    let (by, mask) = whole.place_of(&part);
     let mut insts = vec![];
     let mut add = |inst: Inst| {
         let value = Value(*next);
