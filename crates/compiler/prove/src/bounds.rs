@@ -7,7 +7,7 @@
 
 use ir::analysis::interval::IntervalSet;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use synth::classes::expr::{Id, Pool};
 use synth::classes::facts::Facts;
@@ -35,8 +35,8 @@ impl Bounds {
     }
 }
 
-/// The alternatives that are looked at one by one, of all classes of an entry together. Classes behind those that use
-/// them up are left to the solver.
+/// The alternatives that are looked at one by one, of all classes of an entry together, each time that they are gone
+/// through. Classes behind those that use them up are left to the solver.
 pub const MOST_CASES: usize = 100_000;
 /// Those of one class.
 pub const MOST_OF_ONE: usize = 500;
@@ -118,8 +118,8 @@ impl<'f> Known<'f> {
     }
 
     /// Whether each packet passes the conditions of one of the lists: which one may depend on the alternatives that it
-    /// passes. Of these, those are looked at one by one that say more of what the lists ask for, the fewest first; then
-    /// the packets that pass a condition of the lists, and all others.
+    /// passes. Of these, those are looked at one by one that say most of what the lists ask for; then the packets that
+    /// pass a condition of the lists, and all others.
     fn implies_one(&self, lists: &[&[Factor]]) -> bool {
         let possible: Vec<&[Factor]> = lists.iter().copied().filter(|list| !self.rules_out(list)).collect();
         if possible.iter().any(|list| self.implies(list)) {
@@ -132,14 +132,17 @@ impl<'f> Known<'f> {
         let left = if possible.is_empty() { lists } else { &possible };
         let mut asked = BTreeMap::new();
         left.iter().for_each(|list| self.open(list, &mut asked));
-        let mut best: Option<(usize, Vec<&[Factor]>)> = None;
+        let mut best: Option<(_, usize, Vec<&[Factor]>)> = None;
         for (at, factor) in self.factors.iter().enumerate() {
             let Factor::Any(cases) = factor else { continue };
-            if has_one_of(cases, &asked) {
+            let mut has = BTreeSet::new();
+            note_asked(cases, &asked, &mut has);
+            if !has.is_empty() {
                 let cases = cases.iter().map(|case| &case[..]).filter(|case| !self.rules_out(case));
                 let cases: Vec<&[Factor]> = cases.collect();
-                if best.as_ref().is_none_or(|(_, best)| cases.len() < best.len()) {
-                    best = Some((at, cases));
+                let order = (cases.len() > 1, std::cmp::Reverse(has.len()), cases.len());
+                if best.as_ref().is_none_or(|(before, ..)| order < *before) {
+                    best = Some((order, at, cases));
                 }
             }
         }
@@ -150,7 +153,7 @@ impl<'f> Known<'f> {
                 && !self.deadline.is_over()
                 && self.case(of, case).is_none_or(|known| Known { depth, ..known }.implies_one(left))
         };
-        if let Some((at, cases)) = best {
+        if let Some((_, at, cases)) = best {
             let depth = self.depth + usize::from(cases.len() > 1);
             return cases.iter().all(|case| each(Some(at), case, depth));
         }
@@ -183,12 +186,14 @@ impl<'f> Known<'f> {
     }
 }
 
-/// Whether alternatives have a condition on one of these expressions.
-fn has_one_of(lists: &[Vec<Factor>], asked: &BTreeMap<Id, (usize, &IntervalSet)>) -> bool {
-    lists.iter().flatten().any(|factor| match factor {
-        Factor::Is(id, _) => asked.contains_key(id),
-        Factor::Any(lists) => has_one_of(lists, asked),
-    })
+/// Adds those of these expressions that alternatives have a condition on.
+fn note_asked(lists: &[Vec<Factor>], asked: &BTreeMap<Id, (usize, &IntervalSet)>, into: &mut BTreeSet<Id>) {
+    for factor in lists.iter().flatten() {
+        match factor {
+            Factor::Is(id, _) => into.extend(asked.contains_key(id).then_some(*id)),
+            Factor::Any(lists) => note_asked(lists, asked, into),
+        }
+    }
 }
 
 /// Some classes, as bits by their numbers.
@@ -213,8 +218,6 @@ impl Numbers {
 pub struct Index {
     count: usize,
     by_expression: HashMap<Id, Vec<(IntervalSet, Numbers)>>,
-    /// The classes that a set excludes.
-    excluded: HashMap<(Id, IntervalSet), Numbers>,
 }
 
 impl Index {
@@ -231,22 +234,37 @@ impl Index {
             sets.into_iter().map(|(set, numbers)| (set.clone(), numbers)).collect()
         };
         let by_expression = by_expression.into_iter().map(|(id, sets)| (id, owned(sets))).collect();
-        Index { count: all.len(), by_expression, excluded: HashMap::new() }
+        Index { count: all.len(), by_expression }
+    }
+}
+
+/// Looks classes up in an index.
+pub struct Meeting<'i> {
+    index: &'i Index,
+    /// The classes that a set excludes.
+    excluded: HashMap<(Id, IntervalSet), Numbers>,
+}
+
+impl Meeting<'_> {
+    /// For an index.
+    pub fn among(index: &Index) -> Meeting<'_> {
+        Meeting { index, excluded: HashMap::new() }
     }
 
     /// The classes that may share a packet with one that has these bounds, lowest first.
-    pub fn meeting(&mut self, Bounds(bounds): &Bounds) -> Vec<usize> {
-        let mut excluded = Numbers::none(self.count);
+    pub fn with(&mut self, Bounds(bounds): &Bounds) -> Vec<usize> {
+        let Index { count, by_expression } = self.index;
+        let mut excluded = Numbers::none(*count);
         for (id, set) in bounds {
-            let Some(sets) = self.by_expression.get(id) else { continue };
+            let Some(sets) = by_expression.get(id) else { continue };
             let by_set = self.excluded.entry((*id, set.clone())).or_insert_with(|| {
-                let mut excluded = Numbers::none(self.count);
+                let mut excluded = Numbers::none(*count);
                 sets.iter().filter(|(other, _)| !set.meets(other)).for_each(|(_, all)| excluded.add(all));
                 excluded
             });
             excluded.add(by_set);
         }
-        (0..self.count).filter(|at| excluded.0[at / 64] >> (at % 64) & 1 == 0).collect()
+        (0..*count).filter(|at| excluded.0[at / 64] >> (at % 64) & 1 == 0).collect()
     }
 }
 

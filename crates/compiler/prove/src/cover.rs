@@ -17,6 +17,8 @@ pub struct Packets {
     pub within: Filter,
     /// The classes, by number.
     pub classes: Vec<usize>,
+    /// Those of them that probably have all of these packets, if that is known: they are asked about first.
+    pub likely: Vec<usize>,
 }
 
 /// So many classes are asked about at once.
@@ -28,7 +30,7 @@ const SETS: usize = 4;
 
 /// All packets, in parts that no more than `together` of these classes have packets of, if they can be divided so.
 pub fn divided(filters: &[Filter], classes: Vec<usize>, together: usize) -> Vec<Packets> {
-    let all = Packets { within: Filter::default(), classes };
+    let all = Packets { classes, ..Packets::default() };
     if all.classes.len() <= together {
         return vec![all];
     }
@@ -79,7 +81,8 @@ fn halves(bounds: &[Bounds], packets: &Packets) -> Option<[Packets; 2]> {
         let mut within = packets.within.clone();
         within.add(id, &part);
         let has_some = |class: &usize| bounds[*class].set(id).is_none_or(|set| set.meets(&part));
-        Packets { within, classes: packets.classes.iter().copied().filter(has_some).collect() }
+        let classes = packets.classes.iter().copied().filter(has_some).collect();
+        Packets { within, classes, likely: vec![] }
     }))
 }
 

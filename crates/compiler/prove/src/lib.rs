@@ -3,7 +3,7 @@
 //! Two methods, which share no code:
 //!
 //! - *by all packets*: the traffic classes of both ([`synth::classes`]) are compared class by class. What is
-//!   not decided by identical expressions and disjoint conditions (`entry_classes`, `bounds`), a SAT solver (`solver`)
+//!   not decided by identical expressions and disjoint conditions (`entry_classes`, `containment`, `bounds`), a SAT solver (`solver`)
 //!   decides bit by bit (`gates`, `blast`, `outcome`, `symbolic`);
 //! - *by packets* of every class and at its boundaries, which run through the elements in the evaluator,
 //!   through the fused program in the evaluator, and through its machine code (`trial`, `model`, `tables`,
@@ -11,13 +11,14 @@
 //!
 //! The reference is not the linked program but the elements' own programs, composed over the wires
 //! (`compose`). Both methods spread their work over the machine's threads (`parallel`), and the result does
-//! not depend on which thread did what.
+//! not depend on which thread did what, but for what is left for the solver where a common budget is used up.
 
 mod blast;
 mod bounds;
 mod class_templates;
 mod compose;
 mod conditions;
+mod containment;
 mod cover;
 mod entry_classes;
 mod flow_entry;

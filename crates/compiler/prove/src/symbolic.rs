@@ -133,31 +133,39 @@ fn ask_cover(
     deadline: &Deadline,
     into: &mut Answered,
 ) {
-    into.ask_any(pool, deadline, |blaster| {
-        let asked = packets.classes.iter().map(|at| &filters[*at]);
-        for (id, sets) in sets_by_expression(asked) {
-            blaster.tell_apart(id, &sets);
-        }
-        let mut alternatives = HashMap::new();
-        packets.classes.iter().for_each(|at| blaster.exclude(&filters[*at], &mut alternatives));
-        blaster.filter(&packets.within)
-    });
+    let mut ask = |classes: &[usize]| {
+        into.ask_any(pool, deadline, |blaster| {
+            let asked = classes.iter().map(|at| &filters[*at]);
+            for (id, sets) in sets_by_expression(asked) {
+                blaster.tell_apart(id, &sets);
+            }
+            let mut alternatives = HashMap::new();
+            classes.iter().for_each(|at| blaster.exclude(&filters[*at], &mut alternatives));
+            blaster.filter(&packets.within)
+        })
+    };
+    let is_less = !packets.likely.is_empty() && packets.likely.len() < packets.classes.len();
+    if !is_less || ask(&packets.likely) != Answer::Never {
+        ask(&packets.classes);
+    }
 }
 
 impl Answered {
     /// Asks whether there is a packet for which a bit is 1.
-    fn ask_any(&mut self, pool: &Pool, deadline: &Deadline, bit: impl Fn(&mut Blaster<'_>) -> Bit) {
+    fn ask_any(&mut self, pool: &Pool, deadline: &Deadline, bit: impl Fn(&mut Blaster<'_>) -> Bit) -> Answer {
+        let mut answer = Answer::Unknown;
         // With ever more that a real packet has: lookups that agree, then sums of its bytes.
         for new in [Blaster::free, Blaster::new, Blaster::exact] {
             let mut blaster = new(pool, deadline);
             let bit = bit(&mut blaster);
-            let answer = blaster.ask_packet(&[bit], QUESTION);
+            answer = blaster.ask_packet(&[bit], QUESTION);
             self.asked(&blaster);
-            self.outside = Some(answer);
             if answer != Answer::Found {
                 break;
             }
         }
+        self.outside = Some(answer);
+        answer
     }
 
     fn asked(&mut self, blaster: &Blaster<'_>) {

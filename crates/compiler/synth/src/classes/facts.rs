@@ -259,16 +259,15 @@ impl Facts {
 
     /// Derives the consequences of one condition alone.
     fn imply_from(&mut self, pool: &Pool, id: Id) {
-        let set = self.known(pool, id);
-        let at_least = IntervalSet::range(set.min().unwrap_or(0), u64::MAX);
         match pool.node(id) {
-            Node::Atom(Atom::Reach(base)) if !set.contains(0) => {
+            Node::Atom(Atom::Reach(base)) if !self.known(pool, id).contains(0) => {
                 if let Some(place) = pool.find(&Node::Atom(Atom::Place(*base))) {
                     self.imply(pool, place, &IntervalSet::range(0, 0xfffe));
                 }
             }
             Node::Bin(ir::BinOp::Min, a, b) => {
                 let (a, b) = (*a, *b);
+                let at_least = IntervalSet::range(self.known(pool, id).min().unwrap_or(0), u64::MAX);
                 self.imply(pool, a, &at_least);
                 self.imply(pool, b, &at_least);
             }

@@ -49,7 +49,7 @@ impl SettledForm<'_> {
         let mut own = filter.clone();
         let mut settler = Settler::of_all(pool, &mut own, true)?;
         let own = settler.filter(&own);
-        Some(SettledForm { settler, own })
+        (!own.is_never()).then_some(SettledForm { settler, own })
     }
 
     /// The filter itself in that form.
@@ -236,7 +236,7 @@ impl Settler<'_> {
                 Factor::Is(id, set) => match self.condition(*id, set, &mut settled) {
                     Some(()) => {}
                     // What is known says that no packet passes.
-                    None if self.has_choices => settled.0.push(Factor::Any([].into())),
+                    None if self.has_choices => return Filter(vec![Factor::Any([].into())]),
                     None => settled.add(*id, set),
                 },
                 Factor::Any(lists) => self.any(lists, &mut settled),
