@@ -141,13 +141,15 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
 
     /// Cuts the tail: that many bytes from the current first byte remain.
     pub fn take(&mut self, code: &mut Code, bytes: TermUse) -> Recorded<()> {
-        if bytes.bits > 32 {
-            return Err(Refusal::Never("it cuts the packet nobody knows where"));
-        }
         if self.data < 0 {
             return Err(Refusal::Never("it cuts the packet where it has put bytes in front"));
         }
-        let end = code.bin(BinOp::Add, code.steady(bytes)?, TermUse::same(self.data as u64))?;
+        let mut bytes = code.steady(bytes)?;
+        if bytes.bits > 32 {
+            // No packet has more, and the sum does not wrap.
+            bytes = code.bin(BinOp::Min, bytes, TermUse::same(u32::MAX.into()))?;
+        }
+        let end = code.bin(BinOp::Add, bytes, TermUse::same(self.data as u64))?;
         self.tail = Some(match self.tail {
             Some(tail) => code.bin(BinOp::Min, tail, end)?,
             None => end,
