@@ -12,9 +12,9 @@ use ir::{Block, BlockId, Inst, Program, Term, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// How many copies a block may have: more packets are as if they knew nothing. The first number is taken with which the
-/// program is not too large.
-const MOST_COPIES: [usize; 4] = [256, 48, 16, 6];
+/// How many copies a block may have; what more packets know is reduced to what others know, too. The first number is taken
+/// with which the program is not too large.
+const MOST_COPIES: [usize; 6] = [256, 48, 24, 16, 10, 6];
 
 /// What a copy of a block is for: what packets know, and for each record that is still used which copy found it.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
@@ -66,21 +66,11 @@ fn plan(
     let matters: Vec<Knowledge> =
         (0..program.blocks.len()).map(|at| outlook.matters(BlockId(at as u32))).collect();
     // The states of each block, with the edges that lead there.
-    let mut states: Vec<Vec<(CopyFor, Vec<usize>)>> = vec![vec![]; program.blocks.len()];
-    let reach = |states: &mut Vec<Vec<(CopyFor, Vec<usize>)>>,
-                 to: BlockId,
-                 mut state: CopyFor,
-                 from: Option<usize>| {
+    let mut states: Vec<Reached> = vec![vec![]; program.blocks.len()];
+    let reach = |states: &mut Vec<Reached>, to: BlockId, mut state: CopyFor, from: Option<usize>| {
         state.knowledge = state.knowledge.within(matters[to.index()]);
         state.records.retain(|(record, _)| live[to.index()].contains(record));
-        let of_block = &mut states[to.index()];
-        if of_block.len() >= copies_of_one && !of_block.iter().any(|(known, _)| *known == state) {
-            state.knowledge = Knowledge::default();
-        }
-        match of_block.iter_mut().find(|(known, _)| *known == state) {
-            Some((_, edges)) => edges.extend(from),
-            None => of_block.push((state, from.into_iter().collect())),
-        }
+        add(&mut states[to.index()], state, from.into_iter().collect());
     };
     for entry in &program.entries {
         reach(&mut states, *entry, CopyFor::default(), None);
@@ -88,7 +78,7 @@ fn plan(
     let (mut copies, mut size): (Vec<Copied>, usize) = (vec![], 0);
     for id in order {
         let block = program.block(*id);
-        for (state, mut from) in std::mem::take(&mut states[id.index()]) {
+        for (state, mut from) in at_most(copies_of_one, std::mem::take(&mut states[id.index()])) {
             size += block.insts.len() + 1;
             if size > most {
                 return None;
@@ -115,6 +105,49 @@ fn plan(
     let first = |entry: &BlockId| copies.iter().position(|copy| copy.of == *entry);
     let entries = program.entries.iter().filter_map(first).collect();
     Some(CopyPlan { copies, entries })
+}
+
+/// What copies of a block are for, with the copies that lead to each.
+type Reached = Vec<(CopyFor, Vec<usize>)>;
+
+/// Of more states than this, the last one goes first: all pairs would be too many.
+const MANY: usize = 200;
+
+/// So many copies of a block at most, if the same copies found their records: of those that lose least by it, packets know
+/// what they knew in both.
+fn at_most(most: usize, mut reached: Reached) -> Reached {
+    while reached.len() > most {
+        let last = reached.len() - 1;
+        let of_last = (last >= MANY).then(|| nearest(&reached, last)).flatten();
+        let Some((a, b)) = of_last.or_else(|| nearest(&reached, 1)) else { break };
+        // The lower place stays: that of a state that packets enter with is the first.
+        let (gone, edges) = reached.swap_remove(b);
+        let (state, from) = &mut reached[a];
+        state.knowledge = state.knowledge.within(gone.knowledge);
+        from.extend(edges);
+        // It may be what another one is for.
+        let same = (0..reached.len()).find(|at| *at != a && reached[*at].0 == reached[a].0);
+        if let Some(same) = same {
+            let (_, edges) = reached.swap_remove(a.max(same));
+            reached[a.min(same)].1.extend(edges);
+        }
+    }
+    reached
+}
+
+/// The two states that lose least if they become one: by their places, the second one not before a place.
+fn nearest(reached: &Reached, from: usize) -> Option<(usize, usize)> {
+    let pairs = (from..reached.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+    let alike = pairs.filter(|(a, b)| reached[*a].0.records == reached[*b].0.records);
+    alike.min_by_key(|(a, b)| reached[*a].0.knowledge.apart(reached[*b].0.knowledge))
+}
+
+/// Adds what packets know that come from some copies.
+fn add(reached: &mut Reached, state: CopyFor, from: Vec<usize>) {
+    match reached.iter_mut().find(|(known, _)| *known == state) {
+        Some((_, edges)) => edges.extend(from),
+        None => reached.push((state, from)),
+    }
 }
 
 /// The names of values.
@@ -251,5 +284,44 @@ impl<'p> Build<'p> {
         let order = program.topological_order();
         program.keep(&order);
         program
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of too many states, the nearest become one, with what is known in both; never those with records of their own.
+    #[test]
+    fn states_that_lose_least_become_one() {
+        let state = |known, records: &[usize]| CopyFor {
+            knowledge: Knowledge { known, written: known >> 4 },
+            records: records.iter().map(|copy| (Value(7), *copy)).collect(),
+        };
+        let reached = |states: &[(u128, &[usize])]| -> Reached {
+            let number =
+                |(at, (known, records)): (usize, &(u128, &[usize]))| (state(*known, records), vec![at]);
+            states.iter().enumerate().map(number).collect()
+        };
+        let sorted = |most, states: &[(u128, &[usize])]| {
+            let mut left = at_most(most, reached(states));
+            left.iter_mut().for_each(|(_, from)| from.sort_unstable());
+            left.sort_by(|a, b| a.1.cmp(&b.1));
+            left
+        };
+        let three: [(u128, &[usize]); 3] = [(0b1110, &[]), (0b0001, &[]), (0b0110, &[])];
+        assert_eq!(sorted(3, &three), reached(&three));
+        assert_eq!(sorted(2, &three), vec![(state(0b0110, &[]), vec![0, 2]), (state(0b0001, &[]), vec![1])]);
+        assert_eq!(sorted(1, &three), vec![(state(0, &[]), vec![0, 1, 2])]);
+        // What two know together is what a third one knows.
+        let joined: [(u128, &[usize]); 4] = [(0b110, &[]), (0b1111 << 60, &[]), (0b100, &[]), (0b101, &[])];
+        assert_eq!(sorted(2, &joined).len(), 2);
+        let apart: [(u128, &[usize]); 3] = [(0b1110, &[1]), (0b1110, &[2]), (0b0001, &[1])];
+        assert_eq!(sorted(1, &apart), vec![(state(0, &[1]), vec![0, 2]), (state(0b1110, &[2]), vec![1])]);
+        // Of many, the last ones go first, and no edge is lost.
+        let many: Vec<(u128, &[usize])> = (0..MANY as u128 + 50).map(|known| (known, &[][..])).collect();
+        let left = sorted(6, &many);
+        assert_eq!(left.len(), 6);
+        assert_eq!(left.iter().map(|(_, from)| from.len()).sum::<usize>(), many.len());
     }
 }

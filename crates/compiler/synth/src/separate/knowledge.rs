@@ -28,6 +28,11 @@ impl Knowledge {
     pub(super) fn within(self, of: Knowledge) -> Knowledge {
         Knowledge { known: self.known & of.known, written: self.written & of.written }
     }
+
+    /// How many fields one of the two knows or has written, and not the other.
+    pub(super) fn apart(self, other: Knowledge) -> u32 {
+        (self.known ^ other.known).count_ones() + (self.written ^ other.written).count_ones()
+    }
 }
 
 /// What lies ahead.
