@@ -18,8 +18,6 @@ use synth::classes::path_state::PathState;
 use synth::classes::{Class, Exit, SettledForm, settled_for_both};
 use synth::deadline::Deadline;
 
-/// Classes of the elements that a thread sorts one after the other.
-const SORTED_TOGETHER: usize = 16;
 /// Classes whose ends are put into another one's form: each makes expressions.
 const MOST_OTHERS: usize = 64;
 /// Alternatives by which packets are divided, each in a form of its own.
@@ -28,8 +26,6 @@ const MOST_PARTS: usize = 8;
 const DIVISIONS: usize = 3;
 /// Pairs of an entry's classes that are put into one form, of those that would be questions for the solver.
 const MOST_FOR_BOTH: usize = 100_000;
-/// So many by one thread, one after the other.
-const PAIRS_AT_ONCE: usize = 100;
 
 /// Where the packets of a class of the elements are.
 pub enum Sorted {
@@ -68,23 +64,15 @@ pub fn sorted(pool: &Pool, [mine, theirs]: Sides<'_>, deadline: &Deadline) -> Ve
     let bounds: Vec<Bounds> = theirs.iter().map(|class| Bounds::of(&class.filter)).collect();
     let index = Index::of(&bounds);
     let cases = Cases(AtomicUsize::new(MOST_CASES));
-    let some: Vec<&[Class]> = mine.chunks(SORTED_TOGETHER).collect();
-    let weights: Vec<usize> = some.iter().map(|classes| classes.len()).collect();
-    let sorted = parallel::each(
+    parallel::each(
         parallel::threads(),
-        &weights,
+        &vec![1; mine.len()],
         // The forms that classes are put into are not needed later: each thread has a pool of its own.
         || (pool.clone(), Meeting::among(&index)),
         |(pool, meeting), at| {
-            let first = at * SORTED_TOGETHER;
-            let numbered = some[at].iter().enumerate().map(|(nth, class)| (first + nth, class));
-            let sorted = |(number, class)| {
-                cases.of_one(|cases| sort(pool, (number, class), theirs, meeting, cases, deadline))
-            };
-            numbered.map(sorted).collect::<Vec<_>>()
+            cases.of_one(|cases| sort(pool, (at, &mine[at]), theirs, meeting, cases, deadline))
         },
-    );
-    sorted.into_iter().flatten().collect()
+    )
 }
 
 fn sort(
@@ -194,12 +182,9 @@ impl Deciding<'_> {
             unlike.map(|at| (class, *at)).collect::<Vec<_>>()
         };
         let all: Vec<(usize, usize)> = outside.iter().flat_map(pairs).take(MOST_FOR_BOTH).collect();
-        let some: Vec<&[(usize, usize)]> = all.chunks(PAIRS_AT_ONCE).collect();
-        let apart = self.each(pool, &some, |pool, pairs| {
-            let is_apart = |pair: &&(usize, usize)| self.for_both(pool, **pair) == ForBoth::Apart;
-            pairs.iter().filter(is_apart).copied().collect::<Vec<_>>()
-        });
-        let apart: BTreeSet<(usize, usize)> = apart.into_iter().flatten().collect();
+        let found = self.each(pool, &all, |pool, pair| self.for_both(pool, *pair));
+        let apart = all.iter().zip(found).filter(|(_, found)| *found == ForBoth::Apart);
+        let apart: BTreeSet<&(usize, usize)> = apart.map(|(pair, _)| pair).collect();
         for one in outside {
             one.others.retain(|at| !apart.contains(&(one.class, *at)));
         }
