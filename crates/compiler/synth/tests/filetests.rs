@@ -79,6 +79,7 @@ fn joined(file: &golden::File) -> Becomes<String> {
     let known = Known::default();
     let (program, _) = compare(&verified(file.source())?, &known, &samples());
     let joined = with_joined_writes(&program, &known)?;
+    same(&program, &joined, &samples());
     Ok(ir::text::print(&joined))
 }
 

@@ -53,7 +53,7 @@ pub fn remove(rewritten: &mut Rewritten) {
 }
 
 /// Removes instructions and parameters whose value is not used.
-fn remove_unused(program: &mut Program, notes: &mut [Vec<OptimizationNote>]) {
+pub(super) fn remove_unused(program: &mut Program, notes: &mut [Vec<OptimizationNote>]) {
     let mut used = vec![false; program.value_count()];
     let order = program.topological_order();
     // Uses follow definitions, except for arguments of jumps to parameters: those are walked first.

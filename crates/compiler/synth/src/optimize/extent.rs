@@ -2,6 +2,7 @@
 
 use super::byte_range::{Point, Position};
 use super::forward::Forward;
+use super::known::DelayedPulls;
 use super::optimization_note::OptimizationNote;
 use super::optimizer_state::{IsSet, OptimizerState};
 use super::value::{Expr, Vn};
@@ -64,17 +65,20 @@ impl Forward<'_> {
             return;
         }
         let data = self.state.at[Base::Data as usize];
+        let is_verified = number.is_some_and(|by| u64::from(self.state.extent.in_packet(Base::Data)) >= by);
         self.state.extent.pull(number);
         let operand = self.values.settled(value, &self.state.facts);
         let operand = self.value(operand);
-        self.act(Inst::Pull(operand), Self::moving(Base::Data));
         let whole =
             number.and_then(|by| i64::try_from(by).ok()).filter(|by| self.state.bytes_from(data) >= *by);
+        let whole_for = match whole {
+            Some(_) if is_verified => DelayedPulls::Verified,
+            Some(_) => DelayedPulls::All,
+            None => DelayedPulls::None,
+        };
+        self.act(Inst::Pull(operand), OptimizationNote { whole: whole_for, ..Self::moving(Base::Data) });
         match whole {
-            Some(by) => {
-                self.state.at[Base::Data as usize].bytes += by;
-                self.lengthen(by.wrapping_neg() as u64);
-            }
+            Some(by) => self.move_front(by),
             None => {
                 // Only bytes that are there are removed.
                 let point = Point::Somewhere(self.values.fresh());
@@ -98,15 +102,21 @@ impl Forward<'_> {
         }
         self.act(Inst::Push(bytes), Self::moving(Base::Data));
         self.state.extent.push(bytes);
-        self.state.at[Base::Data as usize].bytes -= i64::from(bytes);
-        self.lengthen(bytes.into());
+        self.move_front(-i64::from(bytes));
     }
 
-    /// The packet grows by that many bytes at its front.
-    fn lengthen(&mut self, by: u64) {
+    /// The packet starts that many bytes further behind: all that it loses are there.
+    fn move_front(&mut self, by: i64) {
+        let avail = self.data_avail();
+        self.state.at[Base::Data as usize].bytes += by;
         self.state.end_version = self.values.fresh();
+        let more = by.wrapping_neg() as u64;
         if let Some(len) = self.state.len {
-            self.state.len = Some(self.values.bin_const(BinOp::Add, len, by, &self.state.facts));
+            self.state.len = Some(self.values.bin_const(BinOp::Add, len, more, &self.state.facts));
+        }
+        if let Some(avail) = avail.filter(|_| self.data_avail().is_none()) {
+            let avail = self.values.bin_const(BinOp::Add, avail, more, &self.state.facts);
+            self.state.avails.push((self.state.at[Base::Data as usize], avail));
         }
     }
 
@@ -208,7 +218,7 @@ impl Forward<'_> {
                     self.state.avails.push((at, number));
                 }
                 let least = self.state.bytes_from(at).max(0) as u64;
-                let range = Interval { lo: least, hi: u64::MAX };
+                let range = Interval { lo: least, hi: 2 * MOST_BYTES };
                 let _ = self.values.assume_range(number, range, &mut self.state.facts);
                 self.read_here(number, inst, OptimizationNote::using(base))
             }

@@ -18,6 +18,20 @@ pub struct Known {
     pub has_copies: bool,
     /// Writes of neighbouring bytes become one: what comes last.
     pub joins_writes: bool,
+    /// Which pulls are delayed until a push cancels them: what comes last, too.
+    pub delayed_pulls: DelayedPulls,
     /// Exits that few packets take: the fast path leads to others.
     pub seldom: BTreeSet<u16>,
+}
+
+/// Which pulls are delayed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum DelayedPulls {
+    /// None.
+    #[default]
+    None,
+    /// Those of which the verifier knows, too, that their bytes are there: nothing that it knew is lost.
+    Verified,
+    /// All whose bytes are there. The verifier may refuse a push for which there is headroom.
+    All,
 }

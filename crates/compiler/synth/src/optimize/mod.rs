@@ -21,6 +21,7 @@ mod header;
 mod join;
 mod join_writes;
 mod known;
+mod late_pulls;
 mod linear;
 mod make;
 mod optimization_note;
@@ -40,7 +41,7 @@ mod within;
 pub(crate) mod tests;
 
 pub(crate) use forward::is_bare_exit;
-pub use known::Known;
+pub use known::{DelayedPulls, Known};
 pub use report::{Counts, Report};
 pub(crate) use sink::next_blocks;
 
@@ -86,6 +87,7 @@ pub(crate) fn optimize_rounds(
         rounds += 1;
         let mut rewritten = forward::rewrite(&now, known);
         dead::remove(&mut rewritten);
+        late_pulls::delay(&mut rewritten.program, &mut rewritten.notes, known.delayed_pulls);
         let mut next = rewritten.program;
         shape::tidy(&mut next);
         if next == now {
@@ -104,12 +106,18 @@ pub fn finished(program: &Verified, known: &Known) -> Result<Verified, VerifyErr
     with_joined_writes(&optimize_with(program, known)?.0, known)
 }
 
-/// An optimised program in which one write does those of neighbouring bytes. It comes last: what only some paths write again
-/// is moved and removed one by one.
+/// An optimised program in which one write does those of neighbouring bytes, and no bytes are pulled for which others are
+/// pushed. It comes last: what only some paths write again is moved and removed one by one.
 ///
 /// # Errors
 /// When the result breaks the IR's invariants: a bug.
 pub fn with_joined_writes(program: &Verified, known: &Known) -> Result<Verified, VerifyError> {
-    let known = Known { joins_writes: true, ..known.clone() };
-    optimize_rounds(program, &known, 2).map(|(program, _)| program)
+    let delaying = |delayed_pulls| {
+        let known = Known { joins_writes: true, delayed_pulls, ..known.clone() };
+        optimize_rounds(program, &known, 2).map(|(program, _)| program)
+    };
+    match delaying(DelayedPulls::All) {
+        Err(VerifyError::Headroom(..) | VerifyError::Bounds(..)) => delaying(DelayedPulls::Verified),
+        joined => joined,
+    }
 }

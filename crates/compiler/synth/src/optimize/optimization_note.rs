@@ -1,6 +1,7 @@
 //! The reads and writes of an instruction of a rewritten program, for the later passes.
 
 use super::byte_range::{Anchor, Anchors, ByteRange, Point};
+use super::known::DelayedPulls;
 use super::value::{Facts, Values};
 use ir::Inst;
 use packet::field::Base;
@@ -141,12 +142,19 @@ pub struct OptimizationNote {
     pub uses: u8,
     /// The base that it sets or clears.
     pub moves: Option<Base>,
+    /// For a pull whose bytes are there: which pulls are delayed if it is.
+    pub whole: DelayedPulls,
 }
 
 impl OptimizationNote {
     /// For an instruction on values only.
-    pub const PURE: OptimizationNote =
-        OptimizationNote { reads: Reads::Nothing, writes: None, uses: 0, moves: None };
+    pub const PURE: OptimizationNote = OptimizationNote {
+        reads: Reads::Nothing,
+        writes: None,
+        uses: 0,
+        moves: None,
+        whole: DelayedPulls::None,
+    };
 
     /// For an instruction that accesses a location.
     pub fn of(inst: Inst) -> OptimizationNote {
