@@ -429,10 +429,11 @@ fn field_in_threes(orders: &[[usize; 3]]) {
 
 #[test]
 fn nfs_of_the_field_in_ten_orders() {
-    field_in_threes(&ORDERS[..10]);
+    field_in_threes(&ORDERS[10..]);
 }
 
 #[test]
+#[ignore = "a minute: make test-all"]
 fn nfs_of_the_field_in_ten_other_orders() {
-    field_in_threes(&ORDERS[10..]);
+    field_in_threes(&ORDERS[..10]);
 }

@@ -206,6 +206,7 @@ fn assert_counted(name: &str, figures: &[Value]) {
 }
 
 #[test]
+#[ignore = "a minute without other tests: make test-all"]
 fn what_niu_reports_in_miniature() {
     all_in_miniature("niu", &["across sockets", "other frequencies", "chains", "several queues"]);
 }
@@ -221,6 +222,7 @@ fn what_snf_reports_in_miniature() {
 }
 
 #[test]
+#[ignore = "a minute without other tests: make test-all"]
 fn what_netvm_reports_in_miniature() {
     all_in_miniature("netvm", &["container", "virtual machine"]);
 }
