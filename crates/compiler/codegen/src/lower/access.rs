@@ -86,8 +86,9 @@ impl Lowering<'_, '_> {
                 self.write_base(base, none);
             }
             Inst::Pull(value) => {
+                let is_there = self.known.has(Base::Data, self.bounds.most(value));
                 let value = self.value(value);
-                self.pull(value);
+                self.pull(value, is_there);
             }
             Inst::Push(bytes) => self.push(bytes),
             Inst::Take(value) => {
@@ -298,46 +299,43 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn add_to(&mut self, at: i32, amount: clif::Value) {
-        let old = self.f.ins().uload32(flags(), self.packet, at);
-        let new = self.f.ins().iadd(old, amount);
-        self.f.ins().istore32(flags(), new, self.packet, at);
+    /// The length of the first segment, which is read once where the region asks for it.
+    fn len(&mut self) -> clif::Value {
+        match self.touched.end {
+            true => self.f.use_var(self.len),
+            false => self.f.ins().uload32(flags(), self.packet, offset::LEN),
+        }
     }
 
-    fn pull(&mut self, bytes: clif::Value) {
-        let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
-        let bytes = self.f.ins().umin(bytes, len);
-        if self.touched.end {
-            let left = self.f.ins().isub(len, bytes);
-            self.f.def_var(self.len, left);
-        }
-        let data = self.f.use_var(self.offsets[Base::Data as usize]);
-        let data = self.f.ins().iadd(data, bytes);
-        self.f.def_var(self.offsets[Base::Data as usize], data);
-        self.f.ins().istore16(flags(), data, self.packet, offset::DATA);
-        let less = self.f.ins().ineg(bytes);
-        self.add_to(offset::LEN, less);
-        self.add_to(offset::TOTAL, less);
-        let address = self.base(Base::Data);
-        let address = self.f.ins().iadd(address, bytes);
-        self.f.def_var(self.bases[Base::Data as usize], address);
+    /// Removes bytes from the front; with `is_there`, they are known to be in the first segment.
+    fn pull(&mut self, bytes: clif::Value, is_there: bool) {
+        let len = self.len();
+        let bytes = if is_there { bytes } else { self.f.ins().umin(bytes, len) };
+        self.move_front(len, bytes);
     }
 
     fn push(&mut self, bytes: u16) {
-        let more = self.f.ins().iconst(types::I64, i64::from(bytes));
+        let len = self.len();
+        let less = self.f.ins().iconst(types::I64, -i64::from(bytes));
+        self.move_front(len, less);
+    }
+
+    /// The packet starts that many bytes further behind.
+    fn move_front(&mut self, len: clif::Value, by: clif::Value) {
+        let len = self.f.ins().isub(len, by);
+        self.f.ins().istore32(flags(), len, self.packet, offset::LEN);
         if self.touched.end {
-            let len = self.f.use_var(self.len);
-            let len = self.f.ins().iadd(len, more);
             self.f.def_var(self.len, len);
         }
+        let total = self.f.ins().uload32(flags(), self.packet, offset::TOTAL);
+        let total = self.f.ins().isub(total, by);
+        self.f.ins().istore32(flags(), total, self.packet, offset::TOTAL);
         let data = self.f.use_var(self.offsets[Base::Data as usize]);
-        let data = self.f.ins().isub(data, more);
+        let data = self.f.ins().iadd(data, by);
         self.f.def_var(self.offsets[Base::Data as usize], data);
         self.f.ins().istore16(flags(), data, self.packet, offset::DATA);
-        self.add_to(offset::LEN, more);
-        self.add_to(offset::TOTAL, more);
         let address = self.base(Base::Data);
-        let address = self.f.ins().isub(address, more);
+        let address = self.f.ins().iadd(address, by);
         self.f.def_var(self.bases[Base::Data as usize], address);
     }
 
