@@ -251,7 +251,7 @@ impl Lowering<'_, '_> {
 
     fn avail(&mut self, base: Base) -> clif::Value {
         if base == Base::Data {
-            return self.f.ins().uload32(flags(), self.packet, offset::LEN);
+            return self.len();
         }
         let (start, end) = (self.f.use_var(self.offsets[base as usize]), self.end());
         let between = self.f.ins().isub(end, start);
@@ -343,7 +343,7 @@ impl Lowering<'_, '_> {
     /// known to have one segment and to be no shorter.
     fn take(&mut self, keep: clif::Value, fits: bool) {
         let (single, after) = (self.f.create_block(), self.f.create_block());
-        let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
+        let len = self.len();
         if self.known.single {
             self.f.ins().jump(single, &[]);
         } else {

@@ -7,7 +7,7 @@
 use super::byte_range::{Point, Position};
 use super::forward::{Edge, Forward};
 use super::optimizer_state::{IsSet, OptimizerState};
-use super::sink::split_edge;
+use super::sink::end_of_edge;
 use super::value::Vn;
 use ir::analysis::interval::Interval;
 use ir::{BlockId, Term, Value};
@@ -171,10 +171,7 @@ impl Forward<'_> {
             seen.push(from);
             let args: Vec<Value> = self
                 .on_edge(edge, |walk| joined.iter().map(|joined| walk.value(joined.contents[at])).collect());
-            let jump = match self.out[from.index()].term {
-                Term::Jump(..) => from,
-                _ => split_edge(&mut self.out, &mut self.notes, (from, id)),
-            };
+            let jump = end_of_edge(&mut self.out, &mut self.notes, (from, id));
             if let Term::Jump(_, known) = &mut self.out[jump.index()].term {
                 known.extend(args);
             }

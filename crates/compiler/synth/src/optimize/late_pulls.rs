@@ -9,7 +9,7 @@
 use super::dead::remove_unused;
 use super::known::DelayedPulls;
 use super::optimization_note::{Notes, OptimizationNote};
-use super::sink::{most_splits, split_edge};
+use super::sink::{end_of_edge, most_splits};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 
@@ -90,10 +90,7 @@ pub(super) fn delay(program: &mut Program, notes: &mut Notes, which: DelayedPull
         notes[id.index()] = its;
     }
     for (from, to, bytes) in std::mem::take(&mut late.edges) {
-        let at = match program.block(from).term {
-            Term::Jump(..) => from,
-            _ => split_edge(&mut program.blocks, notes, (from, to)),
-        };
+        let at = end_of_edge(&mut program.blocks, notes, (from, to));
         let mut on_edge = Rewriting::default();
         late.pull(&mut on_edge, bytes);
         program.blocks[at.index()].insts.extend(on_edge.insts);

@@ -83,6 +83,18 @@ pub(super) fn split_edge(
     split
 }
 
+/// The block at whose end only one edge goes on: the block that it leaves, if that jumps, else a new one on the edge.
+pub(super) fn end_of_edge(
+    blocks: &mut Vec<Block>,
+    notes: &mut Notes,
+    (from, to): (BlockId, BlockId),
+) -> BlockId {
+    match blocks[from.index()].term {
+        Term::Jump(..) => from,
+        _ => split_edge(blocks, notes, (from, to)),
+    }
+}
+
 /// Whether an instruction does nothing but write to the packet, to annotations or its type.
 pub(super) fn is_movable(inst: &Inst) -> bool {
     matches!(inst, Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_))

@@ -1,7 +1,7 @@
 //! The moves of delayed writes: they are removed where they were, and done where they are needed.
 
 use super::super::optimization_note::{Notes, OptimizationNote, Touch};
-use super::super::sink::split_edge;
+use super::super::sink::{end_of_edge, split_edge};
 use super::super::unread::Unread;
 use super::{Delay, Location, Target};
 use ir::{BinOp, BlockId, Inst, Program, Term, Value};
@@ -152,13 +152,10 @@ fn joined(
     *next += 1;
     program.blocks[id.index()].params.push(param);
     for (from, value) in handed {
-        let jump = match program.block(*from).term {
-            Term::Jump(..) => *from,
-            _ => {
-                starts.push(starts[id.index()].clone());
-                split_edge(&mut program.blocks, notes, (*from, id))
-            }
-        };
+        let jump = end_of_edge(&mut program.blocks, notes, (*from, id));
+        if jump != *from {
+            starts.push(starts[id.index()].clone());
+        }
         if let Term::Jump(_, args) = &mut program.blocks[jump.index()].term {
             args.push(*value);
         }
