@@ -74,7 +74,7 @@ pub struct BenchArgs {
     acl: Option<PathBuf>,
 
     /// How NFs run that run in this process, each workload in all of these modes, side by side: modular,
-    /// fused (without a flow cache), cached (with one)
+    /// whole (fused, every packet through the whole program), fused (without a flow cache), cached (with one)
     #[arg(long = "as", value_name = "MODE", value_delimiter = ',', default_value = "modular,fused,cached")]
     shapes: Vec<Shape>,
 

@@ -67,7 +67,8 @@ pub struct PlanArgs {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     trials: u32,
 
-    /// How NFs run that run in this process: modular, fused (without a flow cache), cached (with one)
+    /// How NFs run that run in this process: modular, whole (fused, every packet through the whole
+    /// program), fused (without a flow cache), cached (with one)
     #[arg(long = "as", value_name = "MODE", default_value = "cached")]
     shape: Shape,
 

@@ -68,7 +68,7 @@ pub const MODES: Words = &[
 /// When fused regions have a flow cache.
 const CACHES: Words = &[
     ("auto", "Where it saves more than it costs"),
-    ("off", "Only as the record of a flow of which several tables have state"),
+    ("off", "The same, only for flows of which a table has state"),
     ("never", "Never: for comparing"),
     ("eager", "For every flow at once: for comparing"),
 ];

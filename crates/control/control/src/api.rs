@@ -110,7 +110,7 @@ pub enum Cache {
     /// Where an entry saves more than it costs.
     #[default]
     Auto,
-    /// Only as the chain's record of a flow, where several tables have state of it.
+    /// The same, only as the chain's record of a flow of which a table has state.
     Off,
     /// Never; for comparison.
     Never,

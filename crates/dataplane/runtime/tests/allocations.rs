@@ -554,7 +554,7 @@ fn a_fused_region_allocates_nothing() {
             -> f :: IPFilter(deny dst port 7, allow all) -> t :: RadixIPLookup(10.0.0.0/8 0, 0/0 1)
             -> DecIPTTL -> COUNTER EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> ToDevice(out);
         c[1] -> d :: Discard; r[1] -> d; t[1] -> d;";
-    for (cache, counter) in [(FlowCache::Off, "n :: Counter ->"), (FlowCache::Eager, "")] {
+    for (cache, counter) in [(FlowCache::Never, "n :: Counter ->"), (FlowCache::Eager, "")] {
         let options = Options { cache, ..options(Path::new("."), FusedElements::All) };
         let found = measure("DecIPTTL", &text.replace("COUNTER", counter), &options, WINDOW)
             .unwrap_or_else(|why| panic!("{cache:?}: {why}"));

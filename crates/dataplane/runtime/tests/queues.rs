@@ -105,7 +105,7 @@ fn run(text: &str, mut ports: Ports, options: &Options) -> (Vec<Vec<u8>>, Outcom
 fn modes() -> Vec<(&'static str, Options)> {
     let kept = Options { pass_queues: false, ..Options::default() };
     let modular = Options::default();
-    let fused = Options { fused: FusedElements::All, cache: FlowCache::Off, ..Options::default() };
+    let fused = Options { fused: FusedElements::All, cache: FlowCache::Never, ..Options::default() };
     let evaluated = Options { evaluator: true, ..fused.clone() };
     let cached = Options { cache: FlowCache::Eager, ..fused.clone() };
     vec![

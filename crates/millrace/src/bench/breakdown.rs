@@ -26,8 +26,8 @@ pub struct BreakdownArgs {
     /// device
     chain: PathBuf,
 
-    /// How NFs run that run in this process: modular (each element has a row), fused (without a flow cache),
-    /// cached
+    /// How NFs run that run in this process: modular (each element has a row), whole (fused, every packet
+    /// through the whole program), fused (without a flow cache), cached
     #[arg(long = "as", value_name = "MODE", default_value = "modular")]
     shape: Shape,
 

@@ -67,7 +67,8 @@ pub struct ChainArgs {
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     ring: u64,
 
-    /// How NFs run that run in this process: modular, fused (without a flow cache), cached (with one)
+    /// How NFs run that run in this process: modular, whole (fused, every packet through the whole
+    /// program), fused (without a flow cache), cached (with one)
     #[arg(long = "as", value_name = "MODE", default_value = "cached")]
     pub shape: Shape,
 

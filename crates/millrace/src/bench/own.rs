@@ -63,7 +63,7 @@ pub enum OwnExperiment {
 
         /// How NFs run that run in this process
         #[arg(long = "as", value_name = "MODE", default_value = "cached",
-              value_parser = PossibleValuesParser::new(Shape::ALL.map(Shape::name)).try_map(|text| text.parse::<Shape>()))]
+              value_parser = PossibleValuesParser::new(Shape::KNOWN.map(Shape::name)).try_map(|text| text.parse::<Shape>()))]
         shape: Shape,
 
         #[command(flatten)]

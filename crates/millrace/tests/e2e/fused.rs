@@ -74,6 +74,37 @@ fn the_demo_does_the_same_with_a_flow_cache() {
     assert_eq!((without.hits, without.whole), (0, 0));
 }
 
+/// Flows of one NAT behind an access list have a record without a flow cache, too; those that the list refuses have none.
+#[test]
+fn flows_of_one_nat_behind_a_list_have_records() {
+    let folder = Folder::with_examples(&[]);
+    let chain = "links = [\"in -> list[1] -> nat[1] -> out\"]
+        [ports]
+        in = { traffic = { flows = 64, dst = \"198.18.0.0/15\", dst-port = \"80,443\", protocols = \"udp:1\" }, count = 2000000 }
+        out = { discard = true }
+        [nf.list]
+        click = \"list.click\"
+        [nf.nat]
+        click = \"nat.click\"";
+    folder.write("chain.toml", chain);
+    let rules: String = (0..40).map(|n| format!("deny src host 10.1.{n}.1 && dst port {n},\n")).collect();
+    let list = format!(
+        "FromDevice(0) -> MarkIPHeader(14) -> IPFilter({rules} allow dst port 443, deny all) -> ToDevice(1);"
+    );
+    folder.write("list.click", &list);
+    folder.write(
+        "nat.click",
+        "FromDevice(0) -> Strip(14) -> CheckIPHeader -> IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 0)
+             -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> ToDevice(1);",
+    );
+    let of = |words: &[&str]| run(&folder, &[&["chain.toml"], words].concat(), &[]).1;
+    let (modular, fused) = (of(&["--as", "modular"]), of(&["--as", "fused", "--cache", "off"]));
+    assert_eq!(counters(&modular), counters(&fused));
+    let counts = fused.flow_cache;
+    assert!(counts.hits > 100_000, "{counts:?}");
+    assert!(counts.whole > 900_000, "refused flows run through the whole program: {counts:?}");
+}
+
 /// Packet by packet: what an ARP reply says is known in a fused region to the packets of the next burst.
 #[test]
 fn the_router_does_the_same_fused() {

@@ -32,7 +32,8 @@ pub enum FlowCache {
     /// Where an entry saves more work than it costs.
     #[default]
     Auto,
-    /// Only where several tables have state of the flow: its entry is the chain's record of that state.
+    /// The same, for flows of which a table has state: the entry is the chain's record of that state. Packets of
+    /// other flows run through the whole program.
     Off,
     /// For none: every packet runs through the whole program. For tests.
     Never,
@@ -48,7 +49,7 @@ impl FlowCache {
             FlowCache::Auto => {
                 saved.states >= SEVERAL || 4 * saved.lookups + saved.prefixes + saved.decisions / 8 >= WORTH
             }
-            FlowCache::Off => saved.states >= SEVERAL,
+            FlowCache::Off => saved.states > 0 && FlowCache::Auto.is_worth(&saved, None),
             FlowCache::Eager => true,
             FlowCache::Never => false,
         }
@@ -205,6 +206,8 @@ pub struct Cache {
     first_entries: FirstEntries,
     /// The time for recording until the next attempt, and the templates and entries added in it.
     left: Duration,
+    /// The time until then for flows whose entry would not be worth its lookup: each of their packets is recorded anew.
+    left_for_others: Duration,
     learnt: u32,
     has_followed: bool,
     /// Milliseconds between two attempts, and milliseconds since the last.
@@ -238,6 +241,7 @@ impl Cache {
             first: Vec::with_capacity(MOST_FIRST),
             first_entries: FirstEntries::default(),
             left: TRYING,
+            left_for_others: TRYING,
             has_followed: false,
             learnt: 0,
             pace: 1,
@@ -251,7 +255,7 @@ impl Cache {
         let makes = |block: &ir::Block| matches!(block.term, Term::Lookup { args: Some(_), .. });
         match how {
             FlowCache::Never => false,
-            FlowCache::Off => whole.blocks.iter().filter(|block| makes(block)).count() >= SEVERAL,
+            FlowCache::Off => whole.blocks.iter().any(makes),
             FlowCache::Auto | FlowCache::Eager => true,
         }
     }
@@ -396,7 +400,7 @@ impl Cache {
     ) {
         self.first.clear();
         for &index in list {
-            if self.left.is_zero() {
+            if self.left.is_zero() || self.left_for_others.is_zero() {
                 return;
             }
             let packet = &packets[usize::from(index)];
@@ -444,20 +448,26 @@ impl Cache {
         }
         self.has_followed = true;
         let start = Instant::now();
+        let mut is_worth = true;
         let refusal = match self.follower.record(&self.whole, input, layout, packet, buffer, state) {
             Ok(recorded) => {
-                self.insert(input, layout, &key, recorded, state);
+                is_worth = self.insert(input, layout, &key, recorded, state);
                 None
             }
             Err(refusal) => Some(refusal),
         };
         if self.how != FlowCache::Eager {
-            self.left = self.left.saturating_sub(start.elapsed());
+            let taken = start.elapsed();
+            self.left = self.left.saturating_sub(taken);
+            if !is_worth {
+                self.left_for_others = self.left_for_others.saturating_sub(taken);
+            }
         }
         refusal
     }
 
-    /// Inserts an entry for a flow if the compiled program has its template; else adds the template.
+    /// Inserts an entry for a flow if the compiled program has its template; else adds the template. Returns whether an
+    /// entry is worth its lookup.
     fn insert(
         &mut self,
         input: usize,
@@ -465,17 +475,17 @@ impl Cache {
         key: &[u64; KEY_WORDS],
         recorded: Recording,
         state: &mut EvalState<'_>,
-    ) {
+    ) -> bool {
         let Recording { template, numbers, lines, saved } = recorded;
         let takes = |fast: &&FastWork| matches!(template.exit, Exit::Emit(port) if fast.is_to(port));
         let fast = self.fast.get(input).and_then(Option::as_ref).filter(takes).filter(|_| self.has_unions);
         if !self.how.is_worth(&saved, fast) {
-            return;
+            return false;
         }
         // A flow that one table knows has to show that it goes on: an entry saves little, and costs as much.
-        if self.how == FlowCache::Auto && saved.states < SEVERAL && is_young(&template, &lines, state.tables)
-        {
-            return;
+        let has_to_go_on = self.how != FlowCache::Eager && saved.states < SEVERAL;
+        if has_to_go_on && is_young(&template, &lines, state.tables) {
+            return true;
         }
         self.inputs[input] = Input::Cached(layout);
         self.have_records[input] |= saved.states >= SEVERAL;
@@ -497,12 +507,12 @@ impl Cache {
                 }
                 next
             }
-            None => return,
+            None => return true,
         };
         if self.program.as_ref().is_none_or(|front| number >= front.knows) {
-            return;
+            return true;
         }
-        let Some(entries) = &mut self.entries else { return };
+        let Some(entries) = &mut self.entries else { return true };
         let into = &mut MergeInto { templates: &self.templates, tables: state.tables, now_ns: state.now_ns };
         if let Some(retired) = &mut self.retired {
             // Their records note the new entry in its place.
@@ -513,6 +523,7 @@ impl Cache {
         // If the table is full, the flow stays in the whole program.
         let is_new = entries.insert(key, number, (&lines, &numbers), into);
         self.learnt += u32::from(is_new);
+        true
     }
 
     /// Housekeeping, once in a millisecond.
@@ -524,6 +535,7 @@ impl Cache {
                 0 => (self.pace, TRYING),
                 _ => (1, LEARNING),
             };
+            self.left_for_others = TRYING;
             (self.has_followed, self.learnt, self.waited) = (false, 0, 0);
         }
         self.follow_templates();
@@ -609,5 +621,21 @@ fn drop_aside(old: Option<Generation>) {
         Some(small) if small.len() <= FEW => drop(small),
         Some(large) => drop(aside("flow cache", move || drop(large))),
         None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_flow_cache_an_entry_needs_state_and_has_to_save_something() {
+        let saved = |states, lookups| Saved { states, lookups, ..Saved::default() };
+        // A list of rules; a translator; both; two translators.
+        let all = [saved(0, 2), saved(1, 1), saved(1, 2), saved(2, 2)];
+        let is_worth = |how: FlowCache| all.map(|saved| how.is_worth(&saved, None));
+        assert_eq!(is_worth(FlowCache::Off), [false, false, true, true]);
+        assert_eq!(is_worth(FlowCache::Auto), [true, false, true, true]);
+        assert_eq!(is_worth(FlowCache::Never), [false; 4]);
     }
 }

@@ -71,7 +71,7 @@ impl Whole {
 /// The measured cost of a chain's packets.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Costs {
-    /// The execution mode of the NFs in this process: `modular`, `fused` or `cached`.
+    /// The execution mode of the NFs in this process: `modular`, `whole`, `fused` or `cached`.
     pub mode: String,
     /// Whether packets came from a receive ring, which costs about as much as a NIC's; otherwise ports
     /// generated packets as fast as the worker took them.

@@ -2,6 +2,7 @@
 
 use super::{CapacityPlan, Frequency, MOST_BUSY};
 use crate::figure::words::wrap;
+use crate::shape::Shape;
 use crate::units::{Nanoseconds, scaled, wire_bits};
 use std::fmt::Write;
 
@@ -197,10 +198,11 @@ impl CapacityPlan {
     /// The command that runs the first server's workers as planned.
     fn command(&self) -> String {
         let cpus: Vec<String> = self.worker_cores().iter().map(usize::to_string).collect();
-        let mode = match self.costs.mode.as_str() {
-            "cached" => "--as fused",
-            "fused" => "--as fused --cache off",
-            _ => "--as modular",
+        let mode = match self.costs.mode.parse() {
+            Ok(Shape::Cached) => "--as fused",
+            Ok(Shape::Fused) => "--as fused --cache off",
+            Ok(Shape::Whole) => "--as fused --cache never",
+            Ok(Shape::Modular) | Err(_) => "--as modular",
         };
         let (chain, workers, burst) = (quoted(&self.ask.chain), cpus.len(), self.burst);
         format!("millrace run {chain} --workers {workers} --cores {} --burst {burst} {mode}", cpus.join(","))

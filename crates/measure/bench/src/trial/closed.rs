@@ -161,12 +161,12 @@ impl ClosedLoop {
         Ok(())
     }
 
-    /// Waits until the number of flows in the flow cache no longer grows: without a cache, flows that have state in several
-    /// tables have records in it. Before its code is made, it has templates and no flows.
+    /// Waits until the number of flows in the flow cache no longer grows: without a cache, flows of which tables have state
+    /// have records in it. Before its code is made, it has templates and no flows.
     fn fill_cache(&self) {
         let start = Instant::now();
         let (mut before, mut quiet) = (self.running().cache_counts(), 0);
-        while matches!(self.shape, Some(Shape::Fused | Shape::Cached))
+        while self.shape.is_some_and(Shape::has_entries)
             && quiet < 3
             && start.elapsed() < PATIENCE
             && !self.running().is_over()

@@ -71,7 +71,7 @@ impl Accounting {
                 let mut regions = outcome.workers.iter().flat_map(|worker| &worker.regions);
                 self.modular.add(!regions.any(FusedRegion::is_ready));
             }
-            Some(Shape::Fused | Shape::Cached) => self.fused.add(outcome.workers.iter().all(is_fused)),
+            Some(_) => self.fused.add(outcome.workers.iter().all(is_fused)),
             None => {}
         }
     }
