@@ -37,8 +37,16 @@ struct Param {
     range: Interval,
 }
 
-/// The facts on an edge to a join, and the block that it leaves; none for an entry.
-pub(super) type Edge = (Option<BlockId>, OptimizerState);
+/// An edge to a join.
+#[derive(Clone)]
+pub(super) struct Edge {
+    /// The block that it leaves; none for an entry.
+    pub(super) from: Option<BlockId>,
+    /// The facts on it.
+    pub(super) state: OptimizerState,
+    /// The arguments for the block's parameters.
+    pub(super) args: Vec<Vn>,
+}
 
 pub(super) struct Forward<'a> {
     pub(super) program: &'a Program,
@@ -182,7 +190,7 @@ impl Forward<'_> {
             return;
         }
         if self.order.preds[at] > 1 {
-            self.edges[at].push((from, state.clone()));
+            self.edges[at].push(Edge { from, state: state.clone(), args: args.to_vec() });
         }
         match &mut self.states[at] {
             None => self.states[at] = Some(state),
@@ -204,6 +212,7 @@ impl Forward<'_> {
             self.state = state;
         }
         let handed = self.params[id.index()].take().unwrap_or_default();
+        let mut params = vec![];
         for (param, handed) in old.params.iter().zip(handed) {
             let value = self.fresh();
             self.out[id.index()].params.push(value);
@@ -214,9 +223,11 @@ impl Forward<'_> {
                 self.settle_at(number, value, id);
             }
             self.numbers[param.0 as usize] = number;
+            params.push(number);
         }
         let mut edges = std::mem::take(&mut self.edges[id.index()]);
-        self.join(id, &mut edges);
+        let recognised = self.recognise_params(&params, &edges);
+        self.join(id, &mut edges, recognised);
         if self.order.preds[id.index()] > 1 {
             let first = |base| self.touch(self.place(Field::new(base, 0, 1)));
             self.bases[id.index()] = Some(Base::ALL.map(first));

@@ -21,33 +21,70 @@ const MOST_DEPTH: u32 = 3;
 const MOST_PARAMS: usize = 24;
 
 /// A content that becomes a parameter: its value on each edge, and at the join.
-struct Joined {
+pub(super) struct Joined {
     contents: Vec<Vn>,
     number: Vn,
 }
 
 impl Forward<'_> {
     /// At the start of a join, whose facts are those that hold on all edges: gives it parameters.
-    pub(super) fn join(&mut self, id: BlockId, edges: &mut [Edge]) {
+    pub(super) fn join(&mut self, id: BlockId, edges: &mut [Edge], params: Vec<Joined>) {
         // Behind a lookup, they would be carried over the stage boundary.
         let fits = |from: &Option<BlockId>| {
             from.is_some_and(|from| {
                 !self.program.is_barrier(&self.program.block(from).term, self.known.is_walked)
             })
         };
-        if edges.len() < 2 || !edges.iter().all(|(from, _)| fits(from)) {
+        if edges.len() < 2 || !edges.iter().all(|edge| fits(&edge.from)) {
             return;
         }
-        let mut joined: Vec<Joined> = vec![];
+        let mut joined = params;
+        let recognised = joined.len();
         let (transport, others): (Vec<Field>, Vec<Field>) =
             self.reads.behind(id).into_iter().partition(|field| field.base == Base::Trans);
         self.join_fields(others, edges, &mut joined);
         self.join_transport_header(edges, &joined);
         self.join_fields(transport, edges, &mut joined);
         self.join_length(edges, &joined);
-        if !joined.is_empty() {
-            self.add_params(id, edges, &joined);
+        if joined.len() > recognised {
+            self.add_params(id, edges, &joined[recognised..]);
         }
+    }
+
+    /// Where each edge's argument for a parameter is what the packet has in a field, the parameter is what it has there at
+    /// the join: it is not read again, and the sum of a header that it is written to is known.
+    ///
+    /// Returns those parameters.
+    pub(super) fn recognise_params(&mut self, params: &[Vn], edges: &[Edge]) -> Vec<Joined> {
+        let mut found = vec![];
+        if edges.len() < 2 {
+            return found;
+        }
+        for (at, number) in params.iter().enumerate() {
+            let is_same = edges.iter().all(|edge| edge.args[at] == edges[0].args[at]);
+            let field = (!is_same).then(|| self.field_of_param(at, edges)).flatten();
+            let Some(place) = field.map(|field| self.place(field)) else { continue };
+            if self.state.held(place, &mut self.values, &self.anchors).is_none() {
+                self.state.record_load(place, *number, &self.anchors);
+            }
+            found
+                .push(Joined { contents: edges.iter().map(|edge| edge.args[at]).collect(), number: *number });
+        }
+        found
+    }
+
+    /// The field in which the packet has each edge's argument for a parameter.
+    fn field_of_param(&mut self, at: usize, edges: &[Edge]) -> Option<Field> {
+        let mut has_it = |Edge { state, args, .. }: &Edge, field: Field| {
+            let held = state.held(state.place(field), &mut self.values, &self.anchors);
+            let mut is_it =
+                |held| self.values.settled(held, &state.facts) == self.values.settled(args[at], &state.facts);
+            state.set[field.base as usize] == IsSet::Yes && held.is_some_and(&mut is_it)
+        };
+        let Edge { state, args, .. } = &edges[0];
+        let held = state.places.iter().rev().filter(|(_, value)| *value == args[at]);
+        let mut fields = held.flat_map(|(place, _)| state.fields_at(*place));
+        fields.find(|field| edges.iter().all(|edge| has_it(edge, *field)))
     }
 
     fn join_fields(&mut self, fields: Vec<Field>, edges: &mut [Edge], joined: &mut Vec<Joined>) {
@@ -69,7 +106,7 @@ impl Forward<'_> {
             return is_joined.then_some(Joined { contents, number: content });
         }
         let (mut contents, mut range): (Vec<Vn>, Option<Interval>) = (vec![], None);
-        for (_, state) in edges.iter() {
+        for Edge { state, .. } in edges.iter() {
             if state.set[field.base as usize] != IsSet::Yes {
                 return None;
             }
@@ -80,8 +117,9 @@ impl Forward<'_> {
             contents.push(content);
         }
         // Edges out of one block become one, with one content.
-        let is_one =
-            |at: usize| (0..at).all(|other| edges[other].0 != edges[at].0 || contents[other] == contents[at]);
+        let is_one = |at: usize| {
+            (0..at).all(|other| edges[other].from != edges[at].from || contents[other] == contents[at])
+        };
         if !(0..edges.len()).all(is_one) {
             return None;
         }
@@ -113,7 +151,7 @@ impl Forward<'_> {
     fn join_transport_header(&mut self, edges: &[Edge], joined: &[Joined]) {
         let which = Base::Trans as usize;
         let here = self.state.at[which];
-        if self.state.set[which] != IsSet::Yes || edges.iter().all(|(_, state)| state.at[which] == here) {
+        if self.state.set[which] != IsSet::Yes || edges.iter().all(|edge| edge.state.at[which] == here) {
             return;
         }
         // Behind which header it is, how far, and by how many bytes more.
@@ -124,7 +162,7 @@ impl Forward<'_> {
             let header = header.into_iter().find(|header| state.at[*header].anchor == from)?;
             Some((header, by, at.bytes - state.at[header].bytes))
         };
-        let Some(all) = edges.iter().map(|(_, state)| behind(state)).collect::<Option<Vec<_>>>() else {
+        let Some(all) = edges.iter().map(|edge| behind(&edge.state)).collect::<Option<Vec<_>>>() else {
             return;
         };
         let (header, _, bytes) = all[0];
@@ -145,8 +183,7 @@ impl Forward<'_> {
         if !is_open {
             return;
         }
-        let lengths =
-            edges.iter().map(|(_, state)| state.right.as_ref()?.length).collect::<Option<Vec<Vn>>>();
+        let lengths = edges.iter().map(|edge| edge.state.right.as_ref()?.length).collect::<Option<Vec<Vn>>>();
         let length = lengths.and_then(|lengths| self.of_params(&lengths, joined));
         self.state.right.iter_mut().for_each(|right| right.length = length);
     }
@@ -167,7 +204,7 @@ impl Forward<'_> {
     fn add_params(&mut self, id: BlockId, edges: &mut [Edge], joined: &[Joined]) {
         let mut seen: Vec<BlockId> = vec![];
         for (at, edge) in edges.iter_mut().enumerate() {
-            let Some(from) = edge.0.filter(|from| !seen.contains(from)) else { continue };
+            let Some(from) = edge.from.filter(|from| !seen.contains(from)) else { continue };
             seen.push(from);
             let args: Vec<Value> = self
                 .on_edge(edge, |walk| joined.iter().map(|joined| walk.value(joined.contents[at])).collect());
@@ -184,7 +221,7 @@ impl Forward<'_> {
     }
 
     /// Does something at the end of the block that an edge leaves.
-    fn on_edge<T>(&mut self, (from, state): &mut Edge, what: impl FnOnce(&mut Self) -> T) -> T {
+    fn on_edge<T>(&mut self, Edge { from, state, .. }: &mut Edge, what: impl FnOnce(&mut Self) -> T) -> T {
         let here = self.here;
         self.here = from.unwrap_or(here);
         std::mem::swap(&mut self.state, state);

@@ -293,6 +293,16 @@ impl OptimizerState {
         ByteRange { anchor: at.anchor, bit: at.bytes * 8 + i64::from(field.bit), width: field.width }
     }
 
+    /// The fields that are at a location of the packet.
+    pub fn fields_at(&self, place: ByteRange) -> Vec<Field> {
+        let field = |base: Base| {
+            let at = self.at[base as usize];
+            let bit = u16::try_from(place.bit - at.bytes * 8).ok()?;
+            (at.anchor == place.anchor).then_some(Field::new(base, bit, place.width))
+        };
+        Base::ALL.into_iter().filter_map(field).collect()
+    }
+
     /// The content of a location, if it is known: wholly, as part of a wider one, or in up to three
     /// pieces.
     pub fn held(&self, place: ByteRange, values: &mut Values, anchors: &Anchors) -> Option<Vn> {
@@ -458,6 +468,9 @@ pub fn push_bounded<T>(list: &mut Vec<T>, item: T, most: usize) {
 
 /// A part of a location's content.
 fn cut(value: Vn, place: ByteRange, part: ByteRange, packet: bool, values: &mut Values) -> Vn {
+    if part == place {
+        return value;
+    }
     let none = Facts::default();
     let by = if packet { place.end() - part.end() } else { part.bit - place.bit };
     let value = values.bin_const(BinOp::Shr, value, by as u64, &none);
