@@ -77,9 +77,9 @@ impl Forward<'_> {
     fn field_of_param(&mut self, at: usize, edges: &[Edge]) -> Option<Field> {
         let mut has_it = |Edge { state, args, .. }: &Edge, field: Field| {
             let held = state.held(state.place(field), &mut self.values, &self.anchors);
-            let mut is_it =
-                |held| self.values.settled(held, &state.facts) == self.values.settled(args[at], &state.facts);
-            state.set[field.base as usize] == IsSet::Yes && held.is_some_and(&mut is_it)
+            let arg = self.values.settled(args[at], &state.facts);
+            state.set[field.base as usize] == IsSet::Yes
+                && held.is_some_and(|held| self.values.settled(held, &state.facts) == arg)
         };
         let Edge { state, args, .. } = &edges[0];
         let held = state.places.iter().rev().filter(|(_, value)| *value == args[at]);
