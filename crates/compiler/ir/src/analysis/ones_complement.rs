@@ -12,6 +12,8 @@
 //! except where `T` is 0: then the result is 0xffff. `T` is 0 only where `sum` is 0xffff, `old` is `m` and
 //! `new` is 0.
 
+use std::cmp::Ordering;
+
 /// The modulus of the sums.
 pub const MODULUS: u64 = 0xffff;
 
@@ -73,6 +75,21 @@ impl<T: Copy + Ord> Residue<T> {
         self.number == 0 && self.terms.is_empty()
     }
 
+    /// Its terms, each with its multiple.
+    pub fn terms(&self) -> impl Iterator<Item = (T, u64)> {
+        self.terms.iter().copied()
+    }
+
+    /// The multiple of a term; 0 if it has none.
+    pub fn times(&self, term: T) -> u64 {
+        self.terms.binary_search_by_key(&term, |known| known.0).map_or(0, |at| self.terms[at].1)
+    }
+
+    /// The number beside its terms.
+    pub fn rest(&self) -> u64 {
+        self.number
+    }
+
     /// How many terms there are.
     pub fn len(&self) -> usize {
         self.terms.len()
@@ -106,8 +123,29 @@ impl<T: Copy + Ord> Residue<T> {
     /// Adds a multiple of another one.
     pub fn add(&mut self, other: &Residue<T>, times: u64) {
         let times = times % MODULUS;
+        if times == 0 {
+            return;
+        }
         self.add_number(other.number * times);
-        other.terms.iter().for_each(|(term, by)| self.add_term(*term, by * times));
+        if let [(term, by)] = other.terms[..] {
+            self.add_term(term, by * times);
+            return;
+        }
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let (mut mine, mut theirs) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let order = match (mine.peek(), theirs.peek()) {
+                (Some(one), Some(other)) => one.0.cmp(&other.0),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
+            };
+            let one = mine.next_if(|_| order.is_le());
+            let other = theirs.next_if(|_| order.is_ge());
+            let by = one.map_or(0, |one| one.1) + other.map_or(0, |other| other.1 * times);
+            terms.extend(one.or(other).filter(|_| by % MODULUS != 0).map(|(term, _)| (*term, by % MODULUS)));
+        }
+        self.terms = terms;
     }
 
     /// The sum with a multiple of another residue.

@@ -212,6 +212,7 @@ impl Forward<'_> {
             self.state = state;
         }
         let handed = self.params[id.index()].take().unwrap_or_default();
+        let start = self.values.fresh();
         let mut params = vec![];
         for (param, handed) in old.params.iter().zip(handed) {
             let value = self.fresh();
@@ -228,6 +229,7 @@ impl Forward<'_> {
         let mut edges = std::mem::take(&mut self.edges[id.index()]);
         let recognised = self.recognise_params(&params, &edges);
         self.join(id, &mut edges, recognised);
+        self.relate_params(start, &params, &mut edges);
         if self.order.preds[id.index()] > 1 {
             let first = |base| self.touch(self.place(Field::new(base, 0, 1)));
             self.bases[id.index()] = Some(Base::ALL.map(first));

@@ -11,7 +11,7 @@
 
 use super::byte_range::{ByteRange, Point};
 use super::forward::Forward;
-use super::linear::{Linear, is_short, linear};
+use super::linear::{Linear, is_short, linear, settled};
 use super::optimization_note::{OptimizationNote, Reads, Touch};
 use super::optimizer_state::{IsSet, OptimizerState, RightSum, WordChange};
 use super::value::{Expr, Facts, Vn};
@@ -31,6 +31,9 @@ const CHECKSUM: i64 = 80;
 impl Forward<'_> {
     pub(super) fn ip_sum(&mut self) -> Vn {
         let at = self.state.at[Base::Net as usize];
+        if let Some(right) = &mut self.state.right {
+            right.sum = settled(&right.sum, &mut self.values, &self.state.facts);
+        }
         if let Some(right) = &self.state.right
             && right.at == at
             && right.sum.is_zero()

@@ -221,7 +221,11 @@ impl Forward<'_> {
     }
 
     /// Does something at the end of the block that an edge leaves.
-    fn on_edge<T>(&mut self, Edge { from, state, .. }: &mut Edge, what: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn on_edge<T>(
+        &mut self,
+        Edge { from, state, .. }: &mut Edge,
+        what: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let here = self.here;
         self.here = from.unwrap_or(here);
         std::mem::swap(&mut self.state, state);

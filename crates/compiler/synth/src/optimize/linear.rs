@@ -2,10 +2,11 @@
 
 use super::value::{Expr, Facts, Values, Vn};
 use ir::BinOp;
+use ir::analysis::interval::ones;
 use ir::analysis::ones_complement::{MODULUS, Residue, weight};
 
 /// Longer sums become values of their own.
-const MOST_TERMS: usize = 8;
+const MOST_TERMS: usize = 16;
 const DEPTH: u32 = 12;
 
 /// A number plus multiples of values, modulo 0xffff.
@@ -18,7 +19,31 @@ pub fn is_short(sum: &Linear) -> bool {
 
 /// The residue of a value at a point of the program.
 pub fn linear(values: &mut Values, value: Vn, facts: &Facts) -> Linear {
-    of(values, value, facts, DEPTH)
+    let sum = of(values, value, facts, DEPTH);
+    settled(&sum, values, facts)
+}
+
+/// The same residue with what is known of its terms at a point of the program: that they, or the second addresses of
+/// pairs, are numbers, and what they are sums of where these do not wrap there. It stays as it is where it would get too
+/// long.
+pub fn settled(sum: &Linear, values: &mut Values, facts: &Facts) -> Linear {
+    let mut settled = Linear::number(sum.rest());
+    for (mut term, times) in sum.terms() {
+        let mut number = values.range(term, facts).number();
+        if number.is_none() && values.bits(term) >> 32 != 0 {
+            let low = values.bin_const(BinOp::And, term, ones(32), &Facts::default());
+            if let Some(low) = values.range(low, facts).number() {
+                settled.add_number(low % MODULUS * times);
+                term = values.bin_const(BinOp::Shr, term, 32, &Facts::default());
+                number = values.range(term, facts).number();
+            }
+        }
+        match number {
+            Some(number) => settled.add_number(number % MODULUS * times),
+            None => settled.add(&of(values, term, facts, DEPTH), times),
+        }
+    }
+    if is_short(&settled) { settled } else { sum.clone() }
 }
 
 fn of(values: &mut Values, value: Vn, facts: &Facts, depth: u32) -> Linear {
@@ -55,6 +80,13 @@ fn parts(values: &mut Values, value: Vn, facts: &Facts, depth: u32) -> Option<Li
         }
         Expr::Bin(BinOp::Sub, a, b) if range(a).lo >= range(b).hi => vec![(a, 1), (b, LESS)],
         Expr::Bin(BinOp::Or, a, b) if values.bits(a) & values.bits(b) == 0 => vec![(a, 1), (b, 1)],
+        Expr::Bin(BinOp::And, a, mask) => {
+            let mask = values.number(mask)?;
+            let low = [16, 32, 48].into_iter().find(|low| [ones(*low), !ones(*low)].contains(&mask))?;
+            let high = values.bin_const(BinOp::Shr, a, low.into(), &Facts::default());
+            // The low words are all of it less the others, as a pair of addresses is both of them.
+            if mask == ones(low) { vec![(a, 1), (high, LESS)] } else { vec![(high, 1)] }
+        }
         Expr::Bin(BinOp::Shl, a, by) => {
             let by = values.number(by).filter(|by| *by < 64)? as u32;
             let mut terms = vec![(a, weight(by))];

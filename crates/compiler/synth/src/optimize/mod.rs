@@ -28,6 +28,7 @@ mod optimization_note;
 mod optimizer_state;
 mod pulls;
 mod read_fields;
+mod relations;
 mod report;
 mod retain;
 mod shape;
