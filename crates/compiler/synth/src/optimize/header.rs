@@ -34,11 +34,7 @@ impl Forward<'_> {
         if let Some(right) = &mut self.state.right {
             right.sum = settled(&right.sum, &mut self.values, &self.state.facts);
         }
-        if let Some(right) = &self.state.right
-            && right.at == at
-            && right.sum.is_zero()
-            && self.state.set[Base::Net as usize] == IsSet::Yes
-        {
+        if self.state.has_right_sum() && self.state.set[Base::Net as usize] == IsSet::Yes {
             return self.values.constant(RIGHT);
         }
         if let Some(number) = self.updated_sum() {
@@ -65,7 +61,7 @@ impl Forward<'_> {
     /// Both are congruent to 0 less the old checksum, and plus what the words have changed by. The sum is not 0,
     /// because the first byte is not; so they are equal where what the update adds is not 0 either.
     fn updated_sum(&mut self) -> Option<Vn> {
-        let right = self.state.right.clone().filter(|right| right.at == self.state.at[Base::Net as usize])?;
+        let right = self.state.header_sum().cloned()?;
         let changes = right.changes.filter(|_| self.state.set[Base::Net as usize] == IsSet::Yes)?;
         let is_checksum = |change: &&WordChange| change.bit == CHECKSUM && change.width == 16;
         let (checksum, others): (Vec<_>, Vec<_>) = changes.iter().partition(is_checksum);

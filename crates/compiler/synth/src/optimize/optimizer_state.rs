@@ -248,8 +248,12 @@ impl OptimizerState {
 
     /// Whether the IPv4 header is where the base says, with a correct checksum.
     pub fn has_right_sum(&self) -> bool {
-        let at = self.at[Base::Net as usize];
-        self.right.as_ref().is_some_and(|right| right.at == at && right.sum.is_zero())
+        self.header_sum().is_some_and(|right| right.sum.is_zero())
+    }
+
+    /// What is known of the sum of the IPv4 header where the base says.
+    pub fn header_sum(&self) -> Option<&RightSum> {
+        self.right.as_ref().filter(|right| right.at == self.at[Base::Net as usize])
     }
 
     /// Where the bases are, if the packet comes from either path. A header at the same distance from another one on

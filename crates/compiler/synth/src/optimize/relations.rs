@@ -100,10 +100,7 @@ impl Forward<'_> {
     /// `start`, when the block began, or the content of a packet as no edge has it.
     pub(super) fn relate_params(&mut self, start: Version, params: &[Vn], edges: &mut [Edge]) {
         let net = Base::Net as usize;
-        let has_sum = |edge: &Edge| {
-            let right = edge.state.right.as_ref();
-            edge.state.set[net] == IsSet::Yes && right.is_some_and(|right| right.at == edge.state.at[net])
-        };
+        let has_sum = |edge: &Edge| edge.state.set[net] == IsSet::Yes && edge.state.header_sum().is_some();
         if !(2..=MOST_EDGES).contains(&edges.len()) || !edges.iter().all(has_sum) {
             return;
         }
@@ -172,7 +169,7 @@ impl Forward<'_> {
         for at in narrow {
             join.values.push((params[at], self.on_edges(edges, |_, edge| edge.args[at])));
         }
-        join.header = self.state.right.is_none().then(|| self.header_sum(edges));
+        join.header = self.state.right.is_none().then(|| self.header_on_edges(edges));
         join
     }
 
@@ -186,10 +183,10 @@ impl Forward<'_> {
     }
 
     /// What the sum of the header is congruent to on each edge.
-    fn header_sum(&mut self, edges: &[Edge]) -> OnEdges {
+    fn header_on_edges(&mut self, edges: &[Edge]) -> OnEdges {
         let mut all = OnEdges::default();
         for (at, edge) in edges.iter().enumerate() {
-            if let Some(right) = &edge.state.right {
+            if let Some(right) = edge.state.header_sum() {
                 let sum = settled(&right.sum, &mut self.values, &edge.state.facts);
                 self.add_on_edge(&mut all, at, &sum);
             }
@@ -203,7 +200,7 @@ impl Forward<'_> {
             return;
         }
         let at = self.state.at[Base::Net as usize];
-        let length = |edge: &Edge| edge.state.right.as_ref().and_then(|right| right.length);
+        let length = |edge: &Edge| edge.state.header_sum().and_then(|right| right.length);
         let length = length(&edges[0]).filter(|first| edges.iter().all(|edge| length(edge) == Some(*first)));
         self.state.right = Some(RightSum { at, length, sum, changes: None });
     }
