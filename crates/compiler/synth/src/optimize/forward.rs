@@ -7,6 +7,7 @@
 
 use super::Known;
 use super::byte_range::{Anchors, ByteRange, Point, Position};
+use super::linear::ZeroSum;
 use super::optimization_note::{Notes, OptimizationNote, Reads, Touch};
 use super::optimizer_state::{IsSet, OptimizerState};
 use super::read_fields::ReadFields;
@@ -46,6 +47,8 @@ pub(super) struct Edge {
     pub(super) state: OptimizerState,
     /// The arguments for the block's parameters.
     pub(super) args: Vec<Vn>,
+    /// What facts say of sums there, once that is looked for.
+    pub(super) zeros: Vec<ZeroSum>,
 }
 
 pub(super) struct Forward<'a> {
@@ -190,7 +193,7 @@ impl Forward<'_> {
             return;
         }
         if self.order.preds[at] > 1 {
-            self.edges[at].push(Edge { from, state: state.clone(), args: args.to_vec() });
+            self.edges[at].push(Edge { from, state: state.clone(), args: args.to_vec(), zeros: vec![] });
         }
         match &mut self.states[at] {
             None => self.states[at] = Some(state),

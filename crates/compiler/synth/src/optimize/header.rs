@@ -11,7 +11,7 @@
 
 use super::byte_range::{ByteRange, Point};
 use super::forward::Forward;
-use super::linear::{Linear, is_short, linear, settled};
+use super::linear::{Linear, is_short, linear, settled, without, zero_sums};
 use super::optimization_note::{OptimizationNote, Reads, Touch};
 use super::optimizer_state::{IsSet, OptimizerState, RightSum, WordChange};
 use super::value::{Expr, Facts, Vn};
@@ -33,6 +33,10 @@ impl Forward<'_> {
         let at = self.state.at[Base::Net as usize];
         if let Some(right) = &mut self.state.right {
             right.sum = settled(&right.sum, &mut self.values, &self.state.facts);
+            let zeros = zero_sums(&mut self.values, &self.state.facts);
+            if without(right.sum.clone(), &zeros).is_zero() {
+                *right = RightSum::now(right.at, right.length);
+            }
         }
         if self.state.has_right_sum() && self.state.set[Base::Net as usize] == IsSet::Yes {
             return self.values.constant(RIGHT);

@@ -46,6 +46,46 @@ pub fn settled(sum: &Linear, values: &mut Values, facts: &Facts) -> Linear {
     if is_short(&settled) { settled } else { sum.clone() }
 }
 
+/// A sum that is congruent to 0 at a point of the program. The first is a term that it has once: what the rest adds up to.
+pub type ZeroSum = (Vn, Linear);
+
+/// Beyond this number no more of them are looked for.
+const MOST_ZERO_SUMS: usize = 8;
+
+/// What follows where a value is a number that is otherwise known as a sum of others: these add up to that number. None
+/// has the term that another one says something of.
+pub fn zero_sums(values: &mut Values, facts: &Facts) -> Vec<ZeroSum> {
+    let mut zeros: Vec<ZeroSum> = vec![];
+    for (value, number) in facts.numbers() {
+        let Some(sum) = values.residues.get(&value).filter(|sum| !sum.is_empty()).cloned() else { continue };
+        let mut sum = without(settled(&sum, values, facts), &zeros);
+        sum.add_number(MODULUS - number % MODULUS);
+        // Of the newest one, so that others are said by what was there before.
+        let Some((term, times)) = sum.terms().filter(|(_, times)| [1, MODULUS - 1].contains(times)).last()
+        else {
+            continue;
+        };
+        // 1 and -1 are their own inverses.
+        let zero = Linear::default().plus(&sum, times);
+        for (_, other) in &mut zeros {
+            other.add(&zero, MODULUS - other.times(term));
+        }
+        zeros.push((term, zero));
+        if zeros.len() == MOST_ZERO_SUMS {
+            break;
+        }
+    }
+    zeros
+}
+
+/// The same sum without the terms of which others say what they are.
+pub fn without(mut sum: Linear, zeros: &[ZeroSum]) -> Linear {
+    for (term, zero) in zeros {
+        sum.add(zero, MODULUS - sum.times(*term));
+    }
+    sum
+}
+
 fn of(values: &mut Values, value: Vn, facts: &Facts, depth: u32) -> Linear {
     let sum = depth.checked_sub(1).and_then(|depth| parts(values, value, facts, depth));
     sum.filter(is_short).unwrap_or_else(|| Linear::only(value))
@@ -115,4 +155,60 @@ fn parts(values: &mut Values, value: Vn, facts: &Facts, depth: u32) -> Option<Li
         sum.add(&of(values, part, facts, depth), times);
     }
     Some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir::analysis::interval::Interval;
+    use proptest::prelude::*;
+
+    const WORDS: usize = 5;
+
+    /// Multiples of words, and a number beside them.
+    fn sum() -> impl Strategy<Value = (Vec<(usize, u64)>, u64)> {
+        let times = prop_oneof![Just(1), Just(MODULUS - 1), Just(256), 1..MODULUS];
+        (prop::collection::vec((0..WORDS, times), 0..4), 0..MODULUS)
+    }
+
+    proptest! {
+        /// What is said to be 0 is, where the facts hold; and a sum without it is the same.
+        #[test]
+        fn zero_sums_are_zero(
+            words in prop::collection::vec((0..MODULUS, prop::bool::weighted(0.2)), WORDS),
+            sums in prop::collection::vec(sum(), 1..12),
+            other in sum(),
+        ) {
+            let (mut values, mut facts) = (Values::default(), Facts::default());
+            let own: Vec<Vn> = words.iter().map(|_| values.own(Interval::up_to(0xffff))).collect();
+            let of_words = |(terms, number): &(Vec<(usize, u64)>, u64)| {
+                let mut sum = Linear::number(*number);
+                terms.iter().for_each(|(word, times)| sum.add_term(own[*word], *times));
+                sum
+            };
+            let work_out = |sum: &Linear| {
+                sum.worked_out(|value| words[own.iter().position(|own| *own == value).expect("a word")].0)
+            };
+            for ((word, is_known), value) in words.iter().zip(&own) {
+                if *is_known {
+                    facts.set(*value, Interval::only(*word));
+                }
+            }
+            for sum in &sums {
+                let (value, residue) = (values.own(Interval::up_to(0xffff)), of_words(sum));
+                facts.set(value, Interval::only(work_out(&residue)));
+                values.residues.insert(value, residue);
+            }
+            let zeros = zero_sums(&mut values, &facts);
+            for (term, zero) in &zeros {
+                prop_assert_eq!(work_out(zero), 0, "{:?}", zero);
+                let having = zeros.iter().filter(|(_, zero)| zero.times(*term) != 0);
+                prop_assert!(zero.times(*term) == 1 && having.count() == 1, "{:?}", zeros);
+            }
+            let other = of_words(&other);
+            let less = without(other.clone(), &zeros);
+            prop_assert_eq!(work_out(&less), work_out(&other));
+            prop_assert!(zeros.iter().all(|(term, _)| less.times(*term) == 0), "{:?}", less);
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //! the writes, however its words came about.
 
 use super::forward::{Edge, Forward};
-use super::linear::{Linear, is_short, linear, settled};
+use super::linear::{Linear, is_short, linear, settled, without, zero_sums};
 use super::optimizer_state::{IsSet, RightSum};
 use super::value::{Expr, Facts, Version, Vn};
 use ir::BinOp;
@@ -109,6 +109,9 @@ impl Forward<'_> {
         if differing.len() > MOST_PARAMS || differing.is_empty() && self.state.right.is_some() {
             return;
         }
+        for edge in edges.iter_mut() {
+            edge.zeros = zero_sums(&mut self.values, &edge.state.facts);
+        }
         let version = self.state.versions[0];
         let is_written = edges.iter().all(|edge| edge.state.versions[0] != version);
         let AtJoin { values, parts, header } = self.at_join(params, differing, edges);
@@ -188,7 +191,7 @@ impl Forward<'_> {
         for (at, edge) in edges.iter().enumerate() {
             if let Some(right) = edge.state.header_sum() {
                 let sum = settled(&right.sum, &mut self.values, &edge.state.facts);
-                self.add_on_edge(&mut all, at, &sum);
+                self.add_on_edge(&mut all, (at, edge), sum);
             }
         }
         all
@@ -210,13 +213,14 @@ impl Forward<'_> {
         let mut all = OnEdges::default();
         for (at, edge) in edges.iter().enumerate() {
             let residue = linear(&mut self.values, value(at, edge), &edge.state.facts);
-            self.add_on_edge(&mut all, at, &residue);
+            self.add_on_edge(&mut all, (at, edge), residue);
         }
         all
     }
 
     /// Adds what a value is congruent to on one edge.
-    fn add_on_edge(&mut self, all: &mut OnEdges, at: usize, residue: &Linear) {
+    fn add_on_edge(&mut self, all: &mut OnEdges, (at, edge): (usize, &Edge), residue: Linear) {
+        let residue = without(residue, &edge.zeros);
         let one = self.values.constant(1);
         residue.terms().for_each(|(value, times)| all.add_term((at, value), times));
         all.add_term((at, one), residue.rest());
@@ -227,6 +231,9 @@ impl Forward<'_> {
     fn on_all_edges<'b>(&mut self, all: impl Iterator<Item = &'b OnEdges>, edges: &[Edge]) -> Vec<Vn> {
         let mut terms: Vec<(Vn, usize)> =
             all.flat_map(|on_edges| on_edges.terms().map(|((at, value), _)| (value, at))).collect();
+        for (at, edge) in edges.iter().enumerate() {
+            terms.extend(edge.zeros.iter().map(|(value, _)| (*value, at)));
+        }
         terms.sort_unstable();
         terms.dedup();
         let mut on_all = vec![self.values.constant(1)];
@@ -234,8 +241,8 @@ impl Forward<'_> {
             let value = on_edges[0].0;
             let only = Linear::only(value);
             let is_on = |(at, edge): (usize, &Edge)| {
-                on_edges.binary_search(&(value, at)).is_ok()
-                    || settled(&only, &mut self.values, &edge.state.facts) != only
+                let mut here = || without(settled(&only, &mut self.values, &edge.state.facts), &edge.zeros);
+                on_edges.binary_search(&(value, at)).is_ok() || here() != only
             };
             if on_all.len() < MOST_ON_ALL && edges.iter().enumerate().all(is_on) {
                 on_all.push(value);

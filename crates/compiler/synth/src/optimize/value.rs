@@ -94,6 +94,11 @@ impl Facts {
         }
     }
 
+    /// The values that are one number.
+    pub fn numbers(&self) -> impl Iterator<Item = (Vn, u64)> {
+        self.0.iter().filter_map(|(value, range)| Some((*value, range.number()?)))
+    }
+
     /// Keeps only the facts that hold on another path, too.
     pub fn meet(&mut self, other: &Facts) {
         self.0.retain_mut(|(value, range)| {
