@@ -208,8 +208,7 @@ fn containers_end_with_a_host_that_is_killed_and_the_next_one_tidies_up() {
             assert!(Instant::now() < end, "they outlive their host");
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(!folders(host).is_empty());
-        // The next host is any that starts a container.
+        // The next host is any that starts a container: one of another test may have been it already.
         let next = Daemon::start(&keys(runtime));
         assert_nothing_left(host);
         next.assert_alive();
