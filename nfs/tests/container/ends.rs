@@ -201,6 +201,8 @@ fn containers_end_with_a_host_that_is_killed_and_the_next_one_tidies_up() {
         let mut daemon = Daemon::start(&keys(runtime));
         let (inside, host) = (daemon.await_pid(None), daemon.child.id());
         let runtime_pid = runtime_of(inside);
+        // While it lives: once it is killed, another test's host may tidy up.
+        assert!(!folders(host).is_empty());
         daemon.child.kill().expect("it runs");
         daemon.child.wait().expect("a child");
         let end = Instant::now() + PATIENCE;
@@ -208,7 +210,7 @@ fn containers_end_with_a_host_that_is_killed_and_the_next_one_tidies_up() {
             assert!(Instant::now() < end, "they outlive their host");
             std::thread::sleep(Duration::from_millis(5));
         }
-        // The next host is any that starts a container: one of another test may have been it already.
+        // The next host is any that starts a container.
         let next = Daemon::start(&keys(runtime));
         assert_nothing_left(host);
         next.assert_alive();
