@@ -62,6 +62,9 @@ const MOST_TEMPLATES: usize = 64;
 /// it does.
 const LEARNING: Duration = Duration::from_micros(400);
 const TRYING: Duration = Duration::from_micros(100);
+/// The packets that each attempt looks at: more than there is time to record. Those without a key, and those of flows
+/// that have entries, are not recorded, so that no time is counted for them.
+const LOOKS: u32 = 256;
 /// The most milliseconds between two attempts, while recording yields no entries.
 const SLOWEST: u32 = 64;
 /// Entries that are looked at in each millisecond: all of them within so many, or a million in a second.
@@ -208,6 +211,7 @@ pub struct Cache {
     left: Duration,
     /// The time until then for flows whose entry would not be worth its lookup: each of their packets is recorded anew.
     left_for_others: Duration,
+    looks_left: u32,
     learnt: u32,
     has_followed: bool,
     /// Milliseconds between two attempts, and milliseconds since the last.
@@ -242,6 +246,7 @@ impl Cache {
             first_entries: FirstEntries::default(),
             left: TRYING,
             left_for_others: TRYING,
+            looks_left: LOOKS,
             has_followed: false,
             learnt: 0,
             pace: 1,
@@ -260,9 +265,24 @@ impl Cache {
         }
     }
 
-    /// Whether packets of this input use the cache.
-    pub(crate) fn is_for(&self, input: usize) -> bool {
-        self.inputs.get(input).is_some_and(|input| *input != Input::Failed)
+    /// Whether so many packets of an input use the cache. Else they run through the whole program, and are counted here:
+    /// packets without entries, between two attempts at recording, must not cost more than without a cache.
+    #[inline]
+    pub(crate) fn takes(&mut self, input: usize, packets: usize) -> bool {
+        if self.inputs.get(input).is_none_or(|input| *input == Input::Failed) {
+            return false;
+        }
+        let has_entries = self.entries.is_some() || self.retired.is_some();
+        let takes = has_entries || self.is_recording();
+        if !takes {
+            self.count(0, packets);
+        }
+        takes
+    }
+
+    /// Whether this attempt at recording goes on.
+    fn is_recording(&self) -> bool {
+        !self.left.is_zero() && !self.left_for_others.is_zero() && self.looks_left > 0
     }
 
     /// The cache's statistics.
@@ -400,8 +420,11 @@ impl Cache {
     ) {
         self.first.clear();
         for &index in list {
-            if self.left.is_zero() || self.left_for_others.is_zero() {
+            if !self.is_recording() {
                 return;
+            }
+            if self.how != FlowCache::Eager {
+                self.looks_left -= 1;
             }
             let packet = &packets[usize::from(index)];
             let refusal = self.record(input, packet, &SlotBuffer(*packet), state);
@@ -535,7 +558,7 @@ impl Cache {
                 0 => (self.pace, TRYING),
                 _ => (1, LEARNING),
             };
-            self.left_for_others = TRYING;
+            (self.left_for_others, self.looks_left) = (TRYING, LOOKS);
             (self.has_followed, self.learnt, self.waited) = (false, 0, 0);
         }
         self.follow_templates();
@@ -627,6 +650,41 @@ fn drop_aside(old: Option<Generation>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shm::{PacketPool, PacketRegion, RegionOptions, SharedPool, write_frame};
+
+    /// A packet that has no flow: its frame is not IPv4.
+    fn without_flow() -> (Packet, PacketPool) {
+        let region = PacketRegion::create(RegionOptions::slots(64)).expect("memory");
+        let mut pool = PacketPool::Native(SharedPool::new(region).worker());
+        (write_frame(&mut pool, &[0; 60]).expect("a slot"), pool)
+    }
+
+    #[test]
+    fn packets_without_flows_are_looked_at_seldom() {
+        let text = "program P outputs 1\nentries b0\nb0:\n  emit 0\n";
+        let program = Verified::new(ir::text::parse(text).expect("text")).expect("a program");
+        let mut cache = Cache::new(FlowCache::Auto, true, &CompiledRegion::nothing(&program));
+        let (packet, _pool) = without_flow();
+        let packets = [packet; 32];
+        let list: Vec<u16> = (0..32).collect();
+        let bursts = |cache: &mut Cache| {
+            let mut state = EvalState { cells: &mut [], tables: &mut (), now_ns: 0 };
+            let takes = |_: &usize| {
+                let takes = cache.takes(0, packets.len());
+                if takes {
+                    cache.learn(0, &packets, &list, &mut state);
+                }
+                takes
+            };
+            (0..100).filter(takes).count()
+        };
+        for _ in 0..2 {
+            assert_eq!(bursts(&mut cache), LOOKS as usize / packets.len());
+            cache.tick(&mut (), 0);
+        }
+        // Those that the cache took are counted by who passes them.
+        assert_eq!(cache.counts().whole, 2 * (100 * 32 - u64::from(LOOKS)));
+    }
 
     #[test]
     fn without_a_flow_cache_an_entry_needs_state_and_has_to_save_something() {

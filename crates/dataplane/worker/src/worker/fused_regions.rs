@@ -17,7 +17,7 @@ impl Worker {
         region.balance[part] = region.balance[part].wrapping_add(list.len() as u64);
         region.is_due = true;
         let mut exits = self.exits.pop().unwrap_or_default();
-        let through = match region.cache.take_if(|cache| cache.is_for(entry.input)) {
+        let through = match region.cache.take_if(|cache| cache.takes(entry.input, list.len())) {
             Some(mut cache) => {
                 let through = self.pass_cached(entry, &mut cache, packets, list, &mut exits);
                 self.regions[entry.region].cache = Some(cache);
