@@ -60,6 +60,8 @@ struct FieldSets {
     own: Fields,
     /// It and all that are parts of it.
     covered: Fields,
+    /// It and all that it is a part of.
+    around: Fields,
 }
 
 impl Outlook {
@@ -77,8 +79,13 @@ impl Outlook {
         fields.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         fields.truncate(MOST_FIELDS);
         let sets = |(at, (of, _)): (usize, &(Field, usize))| {
-            let inside = fields.iter().enumerate().filter(|(_, (field, _))| is_inside(*field, *of));
-            (*of, FieldSets { own: 1 << at, covered: inside.fold(0, |all, (at, _)| all | 1 << at) })
+            let all = |is: &dyn Fn(Field) -> bool| -> Fields {
+                let these = fields.iter().enumerate().filter(|(_, (field, _))| is(*field));
+                these.fold(0, |all, (at, _)| all | 1 << at)
+            };
+            let (covered, around) =
+                (all(&|field| is_inside(field, *of)), all(&|field| is_inside(*of, field)));
+            (*of, FieldSets { own: 1 << at, covered, around })
         };
         let fields = fields.iter().enumerate().map(sets).collect();
         let mut outlook = Outlook { fields, ahead: vec![Ahead::default(); program.blocks.len()] };
@@ -109,9 +116,10 @@ impl Outlook {
         for (_, inst) in block.insts.iter().rev() {
             match inst {
                 Inst::Store(field, _) => {
-                    let covered = self.sets(*field).covered;
+                    let FieldSets { covered, around, .. } = self.sets(*field);
                     ahead.read &= !covered;
-                    ahead.written |= covered;
+                    // What was written around it matters, too: it is another write to put off than one of the field.
+                    ahead.written |= covered | around;
                     ahead.always |= covered;
                 }
                 Inst::IpSum | Inst::TransportSum(_) => ahead.always = 0,
