@@ -207,11 +207,13 @@ pub struct Cache {
     /// First packets of flows that are about to run through the whole program.
     first: Vec<FirstPacket>,
     first_entries: FirstEntries,
-    /// The time for recording until the next attempt, and the templates and entries added in it.
+    /// The time for recording until the next attempt.
     left: Duration,
     /// The time until then for flows whose entry would not be worth its lookup: each of their packets is recorded anew.
     left_for_others: Duration,
+    /// The packets that are looked at until then.
     looks_left: u32,
+    /// The templates and entries that were added since the last attempt began, and whether packets were recorded.
     learnt: u32,
     has_followed: bool,
     /// Milliseconds between two attempts, and milliseconds since the last.
