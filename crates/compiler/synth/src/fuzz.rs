@@ -9,7 +9,7 @@ use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::optimize::{Known, Report, optimize_with, with_joined_writes};
+use crate::optimize::{Known, Report, optimize_with, with_joined_reads, with_joined_writes};
 use crate::separate;
 
 /// Longer programs are left to other tests.
@@ -237,7 +237,7 @@ fn once(calls: Vec<Call>) -> Vec<Call> {
 }
 
 /// Optimises a verified program and runs both on packets, one after the other with the same state; and the same with
-/// copies, where they are worth it, and with joined writes.
+/// copies, where they are worth it, with joined writes, and with joined reads.
 ///
 /// # Panics
 /// When the observable results of the two differ, or the result does not verify.
@@ -246,10 +246,10 @@ pub fn compare(program: &Verified, known: &Known, samples: &[Sample]) -> (Verifi
         .unwrap_or_else(|error| panic!("{error}, in what became of\n{}", text::print(program)));
     let runs = |made: &Verified| {
         same(program, made, samples);
-        let joined = with_joined_writes(made, known);
-        let joined =
-            joined.unwrap_or_else(|error| panic!("{error}, in what became of\n{}", text::print(made)));
-        same(program, &joined, samples);
+        let wrong = |error| panic!("{error}, in what became of\n{}", text::print(made));
+        let with_writes = with_joined_writes(made, known).unwrap_or_else(wrong);
+        same(program, &with_writes, samples);
+        same(program, &with_joined_reads(&with_writes, known).unwrap_or_else(wrong), samples);
     };
     runs(&optimized);
     if let Some((separated, _)) = separate::outcomes(&optimized, known) {

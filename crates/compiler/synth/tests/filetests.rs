@@ -14,7 +14,7 @@ use std::path::Path;
 use synth::classes::show::Text;
 use synth::classes::{Classes, Options};
 use synth::link::{Part, link};
-use synth::optimize::{Known, optimize, with_joined_writes};
+use synth::optimize::{Known, optimize, with_joined_reads, with_joined_writes};
 use synth::{Sample, compare, same};
 use testkit::golden;
 
@@ -74,11 +74,11 @@ fn optimized(file: &golden::File, known: Known) -> Becomes<String> {
     Ok(ir::text::print(&compare(&program, &known, &samples()).0))
 }
 
-/// The optimised program with joined writes. Both behave the same for packets.
+/// The optimised program with joined writes and reads. Both behave the same for packets.
 fn joined(file: &golden::File) -> Becomes<String> {
     let known = Known::default();
     let (program, _) = compare(&verified(file.source())?, &known, &samples());
-    let joined = with_joined_writes(&program, &known)?;
+    let joined = with_joined_reads(&with_joined_writes(&program, &known)?, &known)?;
     same(&program, &joined, &samples());
     Ok(ir::text::print(&joined))
 }

@@ -6,12 +6,13 @@ use crate::check;
 use chain::FusedElements;
 use ir::Verified;
 use ir::program::{BinOp, Block, Inst, Program, Term, Value};
-use packet::field;
+use packet::field::{self, Field};
 use prove::{Limits, Proof};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use runtime::Assembly;
 use runtime::machine::Machine;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -279,19 +280,45 @@ fn swapped_tables_are_found() {
     });
 }
 
+/// The fields that values are, read by themselves or taken out of what one read has of several.
+fn fields_read(program: &Program) -> Vec<(Value, Field)> {
+    let mut fields: BTreeMap<Value, Field> = BTreeMap::new();
+    let mut numbers: BTreeMap<Value, u64> = BTreeMap::new();
+    for (result, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
+        let Some(result) = *result else { continue };
+        let taken = match inst {
+            Inst::Const(number) => {
+                numbers.insert(result, *number);
+                None
+            }
+            Inst::Load(field) => Some(*field),
+            Inst::Bin(BinOp::Shr, whole, by) => {
+                fields.get(whole).zip(numbers.get(by)).and_then(|(whole, by)| {
+                    let width = whole.width.checked_sub(u8::try_from(*by).ok()?)?;
+                    Some(Field { width, ..*whole })
+                })
+            }
+            Inst::Bin(BinOp::And, whole, mask) => {
+                fields.get(whole).zip(numbers.get(mask)).and_then(|(whole, mask)| {
+                    let (width, is_low) = (mask.count_ones() as u8, mask & mask.wrapping_add(1) == 0);
+                    let bit = whole.bit + u16::from(whole.width.checked_sub(width)?);
+                    is_low.then_some(Field { bit, width, ..*whole })
+                })
+            }
+            _ => None,
+        };
+        fields.extend(taken.map(|field| (result, field)));
+    }
+    fields.into_iter().collect()
+}
+
 #[test]
 fn a_skipped_check_of_the_ttl_is_found() {
     for example in [ROUTER, BALANCER] {
         is_found(example, "a skipped check of the TTL", |program| {
-            let ttl: Vec<Value> = program
-                .blocks
-                .iter()
-                .flat_map(|block| &block.insts)
-                .filter_map(|(result, inst)| match inst {
-                    Inst::Load(field) if *field == field::IP_TTL => *result,
-                    _ => None,
-                })
-                .collect();
+            let read = fields_read(program);
+            let ttl: Vec<Value> =
+                read.into_iter().filter(|read| read.1 == field::IP_TTL).map(|read| read.0).collect();
             let compared: Vec<Value> = program
                 .blocks
                 .iter()

@@ -207,7 +207,7 @@ impl Walked {
     /// # Errors
     /// When a program breaks an invariant: a bug.
     pub fn templates(&self, made: &CompiledRegion) -> anyhow::Result<Vec<TemplateWork>> {
-        let whole = &made.program;
+        let whole = &made.recorded;
         let cells: Vec<u64> = whole.cells.iter().map(|cell| cell.init).collect();
         let mut all = vec![];
         for Group { entries, classes, .. } in &self.groups {

@@ -76,11 +76,13 @@ fn the_same_is_said_as_json() {
         let (before, after) = (&region["packet"]["before"], &region["packet"]["after"]);
         assert!(number(after, what) < number(before, what), "{what} are as many as before");
     }
-    assert!(number(&region["least"], "reads") < number(&region["packet"]["after"], "reads"));
+    // A class's fields next to each other are one read; one read of the program may have bytes between them, too.
+    assert!(number(&region["least"], "reads") < number(&region["packet"]["before"], "reads"));
+    assert!(number(&region["least"], "writes") <= number(&region["packet"]["after"], "writes"));
     // A flow's entry is one lookup in place of two, with hardly more reads and writes than its class needs.
     let (entry, least) = (&region["flow_entry"]["packet"], &region["flow_entry"]["least"]);
     assert_eq!((number(entry, "lookups"), number(&region["packet"]["after"], "lookups")), (1, 2));
-    assert!(number(entry, "reads") >= number(least, "reads"));
+    assert!(number(entry, "reads").abs_diff(number(least, "reads")) <= 1);
     assert_eq!(number(entry, "writes"), number(least, "writes"));
     let mappings = &region["tables"][0];
     assert_eq!(

@@ -6,7 +6,7 @@ use crate::abi::Context;
 use crate::intrinsic;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
-use ir::program::Inst;
+use ir::program::{Inst, Value};
 use packet::field::{Base, Field};
 use shm::descriptor::{BUF_BYTES, NO_HEADER, offset};
 use std::mem::offset_of;
@@ -62,10 +62,15 @@ impl Lowering<'_, '_> {
     pub(super) fn access(&mut self, inst: Inst) -> Option<clif::Value> {
         match inst {
             Inst::Load(field) => return Some(self.load_field(field)),
-            Inst::Store(field, value) => {
-                let value = self.value(value);
-                self.store_field(field, value);
-            }
+            Inst::Store(field, value) => match self.bounds.exchanged(value) {
+                Some((whole, half)) if field.is_byte_aligned() && half * 2 == u64::from(field.width) => {
+                    self.store_exchanged(field, whole, half);
+                }
+                _ => {
+                    let value = self.value(value);
+                    self.store_field(field, value);
+                }
+            },
             Inst::LoadAnno(anno) => {
                 let at = offset::ANNO + i32::from(anno.offset);
                 return Some(self.load_sized(self.packet, at, anno.len));
@@ -164,7 +169,7 @@ impl Lowering<'_, '_> {
         self.f.ins().store(flags(), narrow, address, at);
     }
 
-    fn narrow(&mut self, value: clif::Value, bytes: u8) -> clif::Value {
+    pub(super) fn narrow(&mut self, value: clif::Value, bytes: u8) -> clif::Value {
         match width(bytes) {
             types::I64 => value,
             width => self.f.ins().ireduce(width, value),
@@ -177,7 +182,13 @@ impl Lowering<'_, '_> {
             return self.load_sized(address, at, 1);
         }
         let width = width(bytes);
-        let raw = self.f.ins().load(width, flags(), address, at);
+        let raw = if width == types::I32 {
+            // As a header's sum reads its words: one read does for both.
+            let word = self.f.ins().uload32(flags(), address, at);
+            self.f.ins().ireduce(width, word)
+        } else {
+            self.f.ins().load(width, flags(), address, at)
+        };
         let swapped = self.f.ins().bswap(raw);
         if width == types::I64 { swapped } else { self.f.ins().uextend(types::I64, swapped) }
     }
@@ -247,6 +258,16 @@ impl Lowering<'_, '_> {
         let new = self.f.ins().band_imm_s(new, mask as i64);
         let new = self.f.ins().bor(old, new);
         self.store_bytes(field, new);
+    }
+
+    /// Writes a value with its halves exchanged. In the packet's order of bytes that is the same, so that what was read
+    /// from a packet is turned as it is there.
+    fn store_exchanged(&mut self, field: Field, value: Value, half: u64) {
+        let (whole, address) = (self.value(value), self.base(field.base));
+        let narrow = self.narrow(whole, field.width / 8);
+        let swapped = self.f.ins().bswap(narrow);
+        let turned = self.f.ins().rotl_imm_s(swapped, half as i64);
+        self.f.ins().store(flags(), turned, address, i32::from(field.first_byte()));
     }
 
     fn avail(&mut self, base: Base) -> clif::Value {

@@ -17,6 +17,11 @@ impl Lowering<'_, '_> {
                 let a = self.value(a);
                 self.f.ins().iadd_imm_s(a, (less as i64).wrapping_neg())
             }
+            Inst::Bin(op @ (BinOp::Eq | BinOp::Ne), a, b)
+                if let Some((bytes, number)) = self.bounds.field_and_number(a, b) =>
+            {
+                self.compare_field(op, a, bytes, number)
+            }
             Inst::Bin(op, a, b) => {
                 let (a, b) = (self.value(a), self.value(b));
                 self.binary(op, a, b)
@@ -28,6 +33,28 @@ impl Lowering<'_, '_> {
             Inst::CsumUpdate(sum, old, new, bits) => self.checksum_update(sum, old, new, bits),
             _ => self.f.ins().iconst(types::I64, 0),
         }
+    }
+
+    /// What a branch tests: bits where they are, without shifting them first.
+    pub(super) fn test(&mut self, value: Value) -> clif::Value {
+        match self.bounds.masked(value) {
+            Some((of, mask)) => {
+                let of = self.value(of);
+                self.f.ins().band_imm_s(of, mask as i64)
+            }
+            None => self.value(value),
+        }
+    }
+
+    /// Whether a field has a value: in the packet's order of bytes, so that nothing is swapped for that.
+    fn compare_field(&mut self, op: BinOp, value: Value, bytes: u8, number: u64) -> clif::Value {
+        let value = self.value(value);
+        let narrow = self.narrow(value, bytes);
+        let as_read = self.f.ins().bswap(narrow);
+        let number = number.swap_bytes() >> (64 - 8 * u32::from(bytes));
+        let condition = if op == BinOp::Eq { IntCC::Equal } else { IntCC::NotEqual };
+        let bit = self.f.ins().icmp_imm_u(condition, as_read, number as i64);
+        self.f.ins().uextend(types::I64, bit)
     }
 
     fn compare(&mut self, condition: IntCC, a: clif::Value, b: clif::Value) -> clif::Value {

@@ -28,7 +28,8 @@ impl Lowering<'_, '_> {
         }
 
         self.f.switch_to_block(there);
-        let first = self.f.ins().uload8(types::I64, flags(), net, 0);
+        // The first byte is the lowest one.
+        let first = self.f.ins().uload32(flags(), net, 0);
         let words = self.f.ins().band_imm_s(first, 15);
         let is_usual = self.f.ins().icmp_imm_s(IntCC::Equal, words, 5);
         self.f.ins().brif(is_usual, usual, &[], long, &[]);

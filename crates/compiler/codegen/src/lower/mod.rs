@@ -374,7 +374,7 @@ impl Lowering<'_, '_> {
                 self.f.ins().jump(to, &args);
             }
             Term::Branch(value, yes, no) => {
-                let (value, yes, no) = (self.value(*value), self.blocks[yes], self.blocks[no]);
+                let (value, yes, no) = (self.test(*value), self.blocks[yes], self.blocks[no]);
                 self.f.ins().brif(value, yes, &[], no, &[]);
             }
             Term::Need { base, bytes, then, els } => {

@@ -56,7 +56,7 @@ pub(super) struct Forward<'a> {
     pub(super) known: &'a Known,
     pub(super) order: Order,
     /// The fields that the program reads, each with the block.
-    read_fields: Vec<(Field, BlockId)>,
+    pub(super) read_fields: Vec<(Field, BlockId)>,
     /// The bytes of which it reads bits in several ways: they are read whole, once.
     in_parts: FxHashSet<Field>,
     /// Whether bytes are pushed without a test of the headroom.
@@ -91,13 +91,12 @@ pub(crate) fn is_bare_exit(block: &Block) -> bool {
     block.insts.is_empty() && matches!(block.term, Term::Emit(_) | Term::Drop(_) | Term::Slow(_))
 }
 
-/// The fields of several bytes that a program reads, each with the block.
+/// The fields that a program reads, each with the block.
 fn read_fields(program: &Program, order: &Order) -> Vec<(Field, BlockId)> {
     let (mut fields, mut seen) = (vec![], FxHashSet::default());
     for id in &order.blocks {
         for (_, inst) in &program.block(*id).insts {
             if let Inst::Load(field) = inst
-                && field.width > 8
                 && seen.insert((*field, *id))
             {
                 fields.push((*field, *id));
@@ -328,30 +327,32 @@ impl Forward<'_> {
     /// read serves both.
     fn wider(&self, field: Field) -> Option<Field> {
         let place = self.place(field);
-        let is_known = |place: ByteRange| {
-            self.state.places.iter().any(|(known, _)| {
-                known.anchor == place.anchor && known.bit < place.end() && place.bit < known.end()
-            })
-        };
         // What is known of a part of a wider field is not read again.
-        if is_known(place) {
+        if self.is_known(place) {
             return None;
         }
         let there = i64::from(self.state.extent.accessible(field.base));
         let fits = |(wide, block): &&(Field, BlockId)| {
             wide.base == field.base
-                && wide.width > field.width
+                && wide.width > field.width.max(8)
                 && self.place(*wide).holds(place)
                 && i64::from(wide.end_byte()) <= there
                 && self.order.dominates(self.here, *block)
-                && !is_known(self.place(*wide))
+                && !self.is_known(self.place(*wide))
         };
         self.read_fields.iter().filter(fits).map(|(wide, _)| *wide).max_by_key(|wide| wide.width)
     }
 
+    /// Whether something is known of what a location contains.
+    pub(super) fn is_known(&self, place: ByteRange) -> bool {
+        self.state.places.iter().any(|(known, _)| {
+            known.anchor == place.anchor && known.bit < place.end() && place.bit < known.end()
+        })
+    }
+
     fn load(&mut self, place: ByteRange, inst: Inst) -> Vn {
         if let Inst::Load(field) = inst
-            && let Some(wide) = self.wider(field)
+            && let Some(wide) = self.wider(field).or_else(|| self.with_neighbours(field))
         {
             self.load(self.place(wide), Inst::Load(wide));
         }

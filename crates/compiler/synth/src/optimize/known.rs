@@ -18,6 +18,8 @@ pub struct Known {
     pub has_copies: bool,
     /// Writes of neighbouring bytes become one: what comes last.
     pub joins_writes: bool,
+    /// Reads of neighbouring fields become one: behind that.
+    pub joins_reads: bool,
     /// Which pulls are delayed until a push cancels them: what comes last, too.
     pub delayed_pulls: DelayedPulls,
     /// Exits that few packets take: the fast path leads to others.

@@ -19,6 +19,7 @@ mod extent;
 mod forward;
 mod header;
 mod join;
+mod join_reads;
 mod join_writes;
 mod known;
 mod late_pulls;
@@ -99,12 +100,13 @@ pub(crate) fn optimize_rounds(
     Ok((Verified::new(now)?, rounds))
 }
 
-/// [`optimize_with`], and then [`with_joined_writes`].
+/// [`optimize_with`], then [`with_joined_writes`] and [`with_joined_reads`].
 ///
 /// # Errors
 /// When the result breaks the IR's invariants: a bug.
 pub fn finished(program: &Verified, known: &Known) -> Result<Verified, VerifyError> {
-    with_joined_writes(&optimize_with(program, known)?.0, known)
+    let (program, _) = optimize_with(program, known)?;
+    with_joined_reads(&with_joined_writes(&program, known)?, known)
 }
 
 /// An optimised program in which one write does those of neighbouring bytes, and no bytes are pulled for which others are
@@ -121,4 +123,14 @@ pub fn with_joined_writes(program: &Verified, known: &Known) -> Result<Verified,
         Err(VerifyError::Headroom(..) | VerifyError::Bounds(..)) => delaying(DelayedPulls::Verified),
         joined => joined,
     }
+}
+
+/// One in which one read does those of neighbouring fields, too. What a flow's entry is made from is the program before: a
+/// field of the flow's key is a value by itself there.
+///
+/// # Errors
+/// When the result breaks the IR's invariants: a bug.
+pub fn with_joined_reads(program: &Verified, known: &Known) -> Result<Verified, VerifyError> {
+    let known = Known { joins_writes: true, joins_reads: true, ..known.clone() };
+    optimize_rounds(program, &known, 2).map(|(program, _)| program)
 }

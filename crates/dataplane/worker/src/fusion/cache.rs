@@ -225,7 +225,7 @@ pub struct Cache {
 impl Cache {
     /// An empty cache for a region's program.
     pub(crate) fn new(how: FlowCache, is_evaluated: bool, made: &CompiledRegion) -> Cache {
-        let whole = Arc::clone(&made.program);
+        let whole = Arc::clone(&made.recorded);
         Cache {
             how,
             is_evaluated,

@@ -8,16 +8,20 @@ use super::fast_work::FastWork;
 use super::limits;
 use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
 use ir::Verified;
+use ir::verify::VerifyError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use synth::link::Linked;
-use synth::optimize::{Counts, Known, Report, optimize_with, with_joined_writes};
+use synth::optimize::{Counts, Known, Report, optimize_with, with_joined_reads, with_joined_writes};
 
 /// A program, and the cell values for which it is compiled.
 #[derive(Clone)]
 pub struct CompiledRegion {
     /// The program.
     pub program: Arc<Verified>,
+    /// What entries of the flow cache are made from: the same before reads were joined, so that a field of a flow's key is a
+    /// value by itself.
+    pub recorded: Arc<Verified>,
     /// The same with a fast path, where it has one ([`synth::fast_path`]).
     pub fast: Option<Arc<Verified>>,
     /// What packets of each entry meet on the fast path, where the entry has one.
@@ -56,21 +60,22 @@ impl CompiledRegion {
     /// What runs an optimised program, with a fast path where it has one.
     fn finish(linked: &Linked, known: &Known, program: Verified, report: Report) -> CompiledRegion {
         let fast = synth::fast_path::add(&program, known).map(Arc::new);
-        let (program, report) = match with_joined_writes(&program, known) {
-            Ok(joined) => {
-                let (after, packet_after) = (Counts::of(&joined), Counts::at_most(&joined));
-                (joined, Report { after, packet_after, ..report })
-            }
+        let or_without = |joined: Result<Verified, VerifyError>, program: &Arc<Verified>| match joined {
+            Ok(joined) => Arc::new(joined),
             Err(error) => {
-                tracing::error!("a bug: a program with joined writes is wrong ({error}); it runs without");
-                (program, report)
+                tracing::error!("a bug: a program with joined accesses is wrong ({error}); it runs without");
+                Arc::clone(program)
             }
         };
+        let recorded = or_without(with_joined_writes(&program, known), &Arc::new(program));
+        let program = or_without(with_joined_reads(&recorded, known), &recorded);
+        let report =
+            Report { after: Counts::of(&program), packet_after: Counts::at_most(&program), ..report };
         let fast_work = fast.as_ref().map(|fast| FastWork::of(&program, fast, &linked.seldom));
-        let program = Arc::new(program);
         CompiledRegion {
             engine: Engine::Evaluator(Arc::clone(&program)),
             program,
+            recorded,
             fast,
             fast_work: fast_work.unwrap_or_default(),
             report,
@@ -83,7 +88,15 @@ impl CompiledRegion {
         let program = Arc::new(linked.clone());
         let engine = Engine::Evaluator(Arc::clone(&program));
         let (fast, fast_work, report) = (None, vec![], Report::default());
-        CompiledRegion { program, fast, fast_work, report, engine, config: None }
+        CompiledRegion {
+            recorded: Arc::clone(&program),
+            program,
+            fast,
+            fast_work,
+            report,
+            engine,
+            config: None,
+        }
     }
 
     /// What packets of an entry meet on its fast path, where it has one.
