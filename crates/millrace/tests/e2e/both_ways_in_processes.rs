@@ -37,10 +37,12 @@ const NFS: [&str; 9] = [
      c[0] -> ICMPError(192.0.2.@, unreachable, port) -> to0; c[1] -> to1; from1 -> to0",
 ];
 
-/// Hosts that answer each packet, every fifth one with an error.
-const HOSTS: &str = "FromDevice(0) -> Strip(14) -> CheckIPHeader -> rr :: RoundRobinSwitch; \
+/// Hosts that answer each packet, every fifth one of flows with an even source port with an error. The others can have an
+/// entry in the flow cache: nothing that packets change decides about them.
+const HOSTS: &str = "FromDevice(0) -> Strip(14) -> CheckIPHeader -> even :: Classifier(21/00%01, -); \
     answer :: IPMirror -> out :: EtherEncap(0x0800, 02:00:00:00:00:09, 02:00:00:00:00:08) -> ToDevice(0); \
-    rr[0] -> answer; rr[1] -> answer; rr[2] -> answer; rr[3] -> answer; \
+    even[1] -> answer; even[0] -> rr :: RoundRobinSwitch; rr[0] -> answer; \
+    rr[1] -> answer; rr[2] -> answer; rr[3] -> answer; \
     rr[4] -> ICMPError(198.51.100.250, unreachable, host) -> out;";
 
 /// The packets of a run: fewer than a ring has places for.
