@@ -76,9 +76,20 @@ fn the_same_is_said_as_json() {
         let (before, after) = (&region["packet"]["before"], &region["packet"]["after"]);
         assert!(number(after, what) < number(before, what), "{what} are as many as before");
     }
-    // A class's fields next to each other are one read; one read of the program may have bytes between them, too.
-    assert!(number(&region["least"], "reads") < number(&region["packet"]["before"], "reads"));
-    assert!(number(&region["least"], "writes") <= number(&region["packet"]["after"], "writes"));
+    // At most 1.3 times what a class needs. That may be more reads than there are: of a class, fields next to each other
+    // are one read, and one read of the program may have bytes between them, too.
+    let is_near = |met: &serde_json::Value, least: &serde_json::Value, what| {
+        number(met, what) * 10 <= number(least, what) * 13
+    };
+    for what in ["reads", "writes"] {
+        assert!(number(&region["least"], what) < number(&region["packet"]["before"], what));
+        assert!(is_near(&region["packet"]["after"], &region["least"], what), "{what}");
+        assert!(
+            is_near(&region["flow_entry"]["packet"], &region["flow_entry"]["least"], what),
+            "{what} by the entry"
+        );
+    }
+    assert!(number(&region["packet"]["after"], "writes") >= number(&region["least"], "writes"));
     // A flow's entry is one lookup in place of two, with hardly more reads and writes than its class needs.
     let (entry, least) = (&region["flow_entry"]["packet"], &region["flow_entry"]["least"]);
     assert_eq!((number(entry, "lookups"), number(&region["packet"]["after"], "lookups")), (1, 2));

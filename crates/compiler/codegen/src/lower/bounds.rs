@@ -30,10 +30,10 @@ impl Bounds {
                 let interval = yields(inst, |value| bounds.interval(value));
                 bounds.intervals.insert(result, interval);
             }
-            if let (Some(result), Inst::Const(number)) = (result, inst) {
-                bounds.constants.insert(result, number);
-            }
             match (result, inst) {
+                (Some(result), Inst::Const(number)) => {
+                    bounds.constants.insert(result, number);
+                }
                 (Some(result), Inst::Bin(op, a, b)) => bounds.note_bits(result, op, a, b),
                 (Some(result), Inst::Load(field))
                     if field.is_byte_aligned() && [16, 32].contains(&field.width) =>

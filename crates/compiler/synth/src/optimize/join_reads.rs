@@ -28,6 +28,7 @@ impl Forward<'_> {
         let start = place.bit - i64::from(field.bit);
         let all = (start, start + i64::from(self.state.extent.accessible(field.base)) * 8);
         let group = group_of(bytes_of(place), self.read_behind(field, all))?;
+        // What the field contains is read with it.
         if group.1 - group.0 <= i64::from(field.width) {
             return None;
         }
