@@ -22,4 +22,4 @@ pub mod stage;
 
 pub use code::{Code, CodeBuilder, CodegenError, Compiled, Listed, ProgramId, functions_size};
 
-pub use stage::{Engine, Scratch, SlotBuffer, pass, run};
+pub use stage::{Engine, Scratch, SlotBuffer, pass, pass_in_order, resume, run};

@@ -62,6 +62,9 @@ pub struct Site {
     pub args: usize,
     /// Whether it creates records.
     pub creates: bool,
+    /// Whether packets can be held in front of its lookups ([`crate::pass_in_order`]): they carry no record of an
+    /// earlier lookup, which may be gone when they go on.
+    pub can_hold: bool,
     /// The region that continues if there is a record.
     pub hit: usize,
     /// The region that continues if there is none.
@@ -182,6 +185,7 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
                 key_words: key.len(),
                 args: args.as_ref().map_or(0, Vec::len),
                 creates: args.is_some(),
+                can_hold: false,
                 hit: index_of(hits),
                 miss: index_of(misses),
                 blocks,
@@ -203,6 +207,17 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
             main_list: None,
         })
         .collect();
+    let records: BTreeSet<Value> = order
+        .iter()
+        .filter_map(|block| match &program.block(*block).term {
+            Term::Lookup { rec, .. } => Some(*rec),
+            _ => None,
+        })
+        .collect();
+    for site in &mut sites {
+        let mut heads = [site.hit, site.miss].into_iter().flat_map(|region| &regions[region].heads);
+        site.can_hold = heads.all(|head| head.carried.is_disjoint(&records));
+    }
     let heads = regions.iter().flat_map(|region| &region.heads);
     let carried: BTreeSet<Value> = heads.flat_map(|head| head.carried.iter().copied()).collect();
     let lists = ListLayout {

@@ -8,7 +8,7 @@
 
 use crate::abi::Context;
 use crate::code::{CodeBuilder, CodegenError, Compiled, ProgramForms, Signature, United};
-use crate::lookup_region::{ListLayout, LookupRegion, Site};
+use crate::lookup_region::{ListLayout, LookupRegion, RegionPlan, Site};
 use crate::lookup_row::LookupRow;
 use ir::eval::{self, Buffer, EvalState, Exit};
 use ir::program::{Matching, TableDecl};
@@ -79,9 +79,44 @@ pub struct Scratch {
     hits: Vec<u16>,
     misses: Vec<u16>,
     walks: Vec<PrefixWalk>,
+    held: HeldPackets,
+}
+
+/// Packets that wait at a program's lookups, because others that arrived before them have to do something
+/// outside the program first.
+#[derive(Debug, Default)]
+struct HeldPackets {
+    /// The stage boundary and the index of each packet.
+    packets: Vec<(usize, u16)>,
+    /// The form that runs. The evaluator begins with them from the start, at this input.
+    running: FormKind,
+    input: usize,
+}
+
+/// A form of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum FormKind {
+    /// With unions of tables.
+    United,
+    /// With walks of tables.
+    Walked,
+    /// By stages only.
+    #[default]
+    Staged,
 }
 
 impl Scratch {
+    /// The first packet that waits in the middle of the program ([`pass_in_order`]).
+    #[inline]
+    pub fn first_held(&self) -> Option<u16> {
+        self.held.packets.iter().map(|(_, index)| *index).min()
+    }
+
+    /// Takes out the packets that wait in the middle of the program.
+    pub fn take_held(&mut self) -> impl Iterator<Item = u16> {
+        self.held.packets.drain(..).map(|(_, index)| index)
+    }
+
     /// Reads the addresses of the tables that machine code can walk itself. False if one is too large for
     /// that now, or a union is missing; tables from `first_union` on are unions.
     fn find_walks(&mut self, program: &Program, first_union: usize, state: &mut EvalState<'_>) -> bool {
@@ -148,17 +183,45 @@ pub fn pass(
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
+    pass_with::<false>(engine, burst, state, scratch, exits)
+}
+
+/// The same for callers that run slow paths, which may change tables, in the order in which packets arrived:
+/// packets that look up behind one that leaves by a slow path are held ([`Scratch::first_held`]) until
+/// [`resume`] is called with the same scratch.
+///
+/// # Panics
+/// As [`run`].
+#[inline]
+pub fn pass_in_order(
+    engine: &Engine,
+    burst: Burst<'_>,
+    state: &mut EvalState<'_>,
+    scratch: &mut Scratch,
+    exits: &mut Exits,
+) -> Option<usize> {
+    pass_with::<true>(engine, burst, state, scratch, exits)
+}
+
+#[inline(always)]
+fn pass_with<const HOLDS: bool>(
+    engine: &Engine,
+    burst: Burst<'_>,
+    state: &mut EvalState<'_>,
+    scratch: &mut Scratch,
+    exits: &mut Exits,
+) -> Option<usize> {
     assert!(burst.packets.len() <= LIST_CAPACITY && burst.list.len() <= LIST_CAPACITY);
     match engine {
-        Engine::Native(compiled) => native(compiled, burst, state, scratch, exits),
+        Engine::Native(compiled) => native::<HOLDS>(compiled, burst, state, scratch, exits),
         Engine::Evaluator(program) => {
-            evaluate(program, burst, state, exits);
+            evaluate::<HOLDS>(program, burst, state, scratch, exits);
             None
         }
     }
 }
 
-fn native(
+fn native<const HOLDS: bool>(
     compiled: &Compiled,
     burst: Burst<'_>,
     state: &mut EvalState<'_>,
@@ -167,26 +230,16 @@ fn native(
 ) -> Option<usize> {
     let Burst { input, packets, list } = burst;
     let forms = compiled.program_forms();
+    assert!(scratch.held.packets.is_empty(), "lanes of packets that are held");
     // Its forms have the same cells and exits.
     if state.cells.len() < forms.program.cells.len() {
         too_few_cells(&forms.program, state.cells.len());
     }
-    let (program, Signature { plan, regions }) = choose(forms, state, scratch);
+    let (form, program, signature) = choose(forms, state, scratch);
+    let Signature { plan, regions } = signature;
     exits.reset(plan.lists.outputs, plan.lists.reasons, plan.lists.others());
     scratch.make_room(plan.key_stride, plan.carry_words());
-    let (lists, counts) = exits.raw();
-    let mut context = Context {
-        packets: packets.as_mut_ptr(),
-        cells: state.cells.as_mut_ptr(),
-        lists,
-        counts,
-        keys: scratch.keys.as_mut_ptr(),
-        records: scratch.records.as_mut_ptr(),
-        carry: scratch.carry.as_mut_ptr(),
-        walks: scratch.walks.as_ptr(),
-        list_end: std::ptr::null(),
-        now_ns: state.now_ns,
-    };
+    let mut context = context_of(packets, state, scratch, exits);
     // No index is larger than the union of their bits, which is computed quickly.
     let bits = list.iter().fold(0, |bits, index| bits | index);
     if usize::from(bits) >= packets.len() {
@@ -203,11 +256,63 @@ fn native(
         Some(port) if port < plan.lists.outputs && !exits.has_exceptions(plan.lists.slow) => {
             return Some(port);
         }
-        _ => hand_on(&plan.lists, entry, list, exits),
+        _ => {}
     }
+    let has_exceptions = hand_on(&plan.lists, entry, list, exits);
+    scratch.held.running = form;
+    let program = (program, signature);
+    // SAFETY: as above.
+    unsafe { run_sites::<HOLDS>(program, &mut context, has_exceptions, state, scratch, exits) };
+    None
+}
+
+/// What machine code gets.
+fn context_of(
+    packets: &mut [Packet],
+    state: &mut EvalState<'_>,
+    scratch: &mut Scratch,
+    exits: &mut Exits,
+) -> Context {
+    let (lists, counts) = exits.raw();
+    Context {
+        packets: packets.as_mut_ptr(),
+        cells: state.cells.as_mut_ptr(),
+        lists,
+        counts,
+        keys: scratch.keys.as_mut_ptr(),
+        records: scratch.records.as_mut_ptr(),
+        carry: scratch.carry.as_mut_ptr(),
+        walks: scratch.walks.as_ptr(),
+        list_end: std::ptr::null(),
+        now_ns: state.now_ns,
+    }
+}
+
+/// Does the lookups of all stage boundaries at which packets wait, and runs what is behind them.
+///
+/// # Safety
+/// The context is [`context_of`] these, and the indices on the boundaries' lists were written there by machine
+/// code for a list that [`native`] checked, or are copies of them.
+unsafe fn run_sites<const HOLDS: bool>(
+    (program, signature): (&Program, &Signature),
+    context: &mut Context,
+    mut has_exceptions: bool,
+    state: &mut EvalState<'_>,
+    scratch: &mut Scratch,
+    exits: &mut Exits,
+) {
+    let Signature { plan, regions } = signature;
+    let mut has_looked_up = false;
     for (number, site) in plan.sites.iter().enumerate() {
         let pending = plan.lists.slow + number;
         if exits.other(pending).is_empty() {
+            continue;
+        }
+        // Several regions may have listed packets, each its own in order. Tables see packets in the order of
+        // their arrival, and so does what comes next.
+        exits.order(plan.lists.site(number));
+        has_looked_up = true;
+        if HOLDS && has_exceptions && site.can_hold && hold(plan, number, scratch, exits) == 0 {
             continue;
         }
         let decl = &program.tables[site.table];
@@ -215,14 +320,76 @@ fn native(
         exits.clear_other(pending);
         for (region, list) in [(site.hit, &scratch.hits), (site.miss, &scratch.misses)] {
             if !list.is_empty() {
-                // SAFETY: as above; the list is a part of one that machine code wrote from the first. The
+                // SAFETY: as in `native`; the list is a part of one that machine code wrote from the first. The
                 // records' lanes of its packets were written by a table of the declared sizes (`look_up`).
-                unsafe { regions[region](&raw mut context, list.as_ptr(), list.len() as u64) };
-                hand_on(&plan.lists, &plan.regions[region], list, exits);
+                unsafe { regions[region](&raw mut *context, list.as_ptr(), list.len() as u64) };
+                has_exceptions |= hand_on(&plan.lists, &plan.regions[region], list, exits);
             }
         }
     }
-    None
+    if has_looked_up {
+        exits.order_all(plan.lists.slow);
+    }
+}
+
+/// Holds the packets of a stage boundary that arrived behind one that leaves by a slow path. Returns how many
+/// are left there.
+#[cold]
+fn hold(plan: &RegionPlan, site: usize, scratch: &mut Scratch, exits: &mut Exits) -> usize {
+    let pending = plan.lists.slow + site;
+    let slow = (0..plan.lists.slow).flat_map(|path| exits.other(path));
+    let first = slow.copied().min().unwrap_or(u16::MAX);
+    let left = exits.other(pending).partition_point(|index| *index < first);
+    scratch.held.packets.extend(exits.other(pending)[left..].iter().map(|index| (site, *index)));
+    exits.truncate(plan.lists.site(site), left);
+    left
+}
+
+/// Goes on with those of the packets that [`pass_in_order`] held whose index is below `end`. `packets` is the
+/// vector of that call, and the engine and the input are the same. False, and nothing done, if a table has
+/// changed so much meanwhile that the program cannot go on.
+///
+/// # Panics
+/// As [`run`].
+pub fn resume(
+    engine: &Engine,
+    packets: &mut [Packet],
+    end: u16,
+    state: &mut EvalState<'_>,
+    scratch: &mut Scratch,
+    exits: &mut Exits,
+) -> bool {
+    let held = std::mem::take(&mut scratch.held);
+    let goes_on = |(_, index): &(usize, u16)| *index < end && usize::from(*index) < packets.len();
+    let (now, later) = held.packets.into_iter().partition::<Vec<_>, _>(goes_on);
+    scratch.held = HeldPackets { packets: later, ..held };
+    match engine {
+        Engine::Native(compiled) => {
+            let forms = compiled.program_forms();
+            if state.cells.len() < forms.program.cells.len() {
+                too_few_cells(&forms.program, state.cells.len());
+            }
+            let Some((program, signature)) = choose_again(forms, held.running, state, scratch) else {
+                scratch.held.packets.extend(now);
+                return false;
+            };
+            let lists = &signature.plan.lists;
+            exits.reset(lists.outputs, lists.reasons, lists.others());
+            now.iter().for_each(|(site, index)| exits.push(lists.site(*site), *index));
+            let mut context = context_of(packets, state, scratch, exits);
+            // SAFETY: as in `native`. The indices are below the vector's length (above), and machine code listed
+            // them for these boundaries. The lanes of these packets are as it left them, since no other program
+            // runs with this scratch (asserted in `native`); they hold no addresses (`Site::can_hold`).
+            unsafe { run_sites::<true>((program, signature), &mut context, false, state, scratch, exits) };
+        }
+        Engine::Evaluator(program) => {
+            let mut list: Vec<u16> = now.into_iter().map(|(_, index)| index).collect();
+            list.sort_unstable();
+            let burst = Burst { input: held.input, packets, list: &list };
+            evaluate::<true>(program, burst, state, scratch, exits);
+        }
+    }
+    true
 }
 
 /// The form of a program that the present tables allow: with unions, walking tables itself, or by stages.
@@ -231,17 +398,30 @@ fn choose<'c>(
     forms: &'c ProgramForms,
     state: &mut EvalState<'_>,
     scratch: &mut Scratch,
-) -> (&'c Program, &'c Signature) {
-    if let Some(United { program, code, .. }) = &forms.united
-        && scratch.find_walks(program, code.plan.first_union, state)
-    {
-        return (program, code);
+) -> (FormKind, &'c Program, &'c Signature) {
+    for form in [FormKind::United, FormKind::Walked] {
+        if let Some((program, signature)) = choose_again(forms, form, state, scratch) {
+            return (form, program, signature);
+        }
     }
-    let program: &Program = &forms.program;
-    match &forms.walked {
-        Some(walked) if scratch.find_walks(program, walked.plan.first_union, state) => (program, walked),
-        _ => (program, &forms.staged),
-    }
+    (FormKind::Staged, &forms.program, &forms.staged)
+}
+
+/// That form, if there is one and the present tables allow it.
+#[inline]
+fn choose_again<'c>(
+    forms: &'c ProgramForms,
+    form: FormKind,
+    state: &mut EvalState<'_>,
+    scratch: &mut Scratch,
+) -> Option<(&'c Program, &'c Signature)> {
+    let (program, signature): (&Program, _) = match (form, &forms.united, &forms.walked) {
+        (FormKind::United, Some(United { program, code, .. }), _) => (program, code),
+        (FormKind::Walked, _, Some(walked)) => (&forms.program, walked),
+        (FormKind::Staged, ..) => return Some((&forms.program, &forms.staged)),
+        _ => return None,
+    };
+    scratch.find_walks(program, signature.plan.first_union, state).then_some((program, signature))
 }
 
 /// Compares a table with the program's declaration, once for each lookup of a batch. A walk steps from record
@@ -285,14 +465,18 @@ fn check_indices(list: &[u16], packets: usize) {
 
 /// Writes the list that the region's function leaves to its caller: the packets that it appended to no other
 /// list.
+///
+/// Returns whether any packet is dropped or leaves by a slow path.
 #[inline]
-fn hand_on(layout: &ListLayout, region: &LookupRegion, list: &[u16], exits: &mut Exits) {
-    let Some(main) = region.main_list else { return };
-    // Its other lists are drops and slow paths, by the choice of the main list.
-    if !exits.has_exceptions(layout.slow) {
-        return exits.extend(main, list);
+fn hand_on(layout: &ListLayout, region: &LookupRegion, list: &[u16], exits: &mut Exits) -> bool {
+    let has_exceptions = exits.has_exceptions(layout.slow);
+    match region.main_list {
+        // Its other lists are drops and slow paths, by the choice of the main list.
+        Some(main) if !has_exceptions => exits.extend(main, list),
+        Some(main) => hand_on_rest(region, main, list, exits),
+        None => {}
     }
-    hand_on_rest(region, main, list, exits);
+    has_exceptions || region.main_list.is_some_and(|main| main >= layout.outputs && main < layout.site(0))
 }
 
 #[cold]
@@ -373,17 +557,30 @@ impl Buffer for SlotBuffer {
     }
 }
 
-fn evaluate(program: &Program, burst: Burst<'_>, state: &mut EvalState<'_>, exits: &mut Exits) {
+fn evaluate<const HOLDS: bool>(
+    program: &Program,
+    burst: Burst<'_>,
+    state: &mut EvalState<'_>,
+    scratch: &mut Scratch,
+    exits: &mut Exits,
+) {
     let Burst { input, packets, list } = burst;
     exits.reset(usize::from(program.outputs), program.reasons.len(), program.slow.len());
     let (outputs, reasons) = (exits.outputs(), exits.reasons());
-    for &index in list {
+    for (at, &index) in list.iter().enumerate() {
         let packet = &mut packets[usize::from(index)];
         let mut buffer = SlotBuffer(*packet);
         match eval::run(program, input, packet, &mut buffer, state) {
             Ok(Exit::Emit(port)) => exits.push(usize::from(port), index),
             Ok(Exit::Drop(reason)) => exits.push(outputs + usize::from(reason), index),
-            Ok(Exit::Slow(slow)) => exits.push(outputs + reasons + usize::from(slow), index),
+            Ok(Exit::Slow(slow)) => {
+                exits.push(outputs + reasons + usize::from(slow), index);
+                if HOLDS {
+                    scratch.held.input = input;
+                    scratch.held.packets.extend(list[at + 1..].iter().map(|index| (0, *index)));
+                    return;
+                }
+            }
             Err(error) => panic!("{error}: the verifier should have refused the program"),
         }
     }

@@ -498,6 +498,12 @@ impl Program {
         written
     }
 
+    /// Whether it reads any of these state cells.
+    pub fn reads_cells(&self, cells: &[bool]) -> bool {
+        let mut insts = self.blocks.iter().flat_map(|block| &block.insts);
+        insts.any(|(_, inst)| matches!(inst, Inst::CellLoad(cell) if cells[usize::from(*cell)]))
+    }
+
     /// Whether it may change bytes of a packet. Slow paths are not considered.
     pub fn writes(&self) -> bool {
         self.blocks.iter().flat_map(|block| &block.insts).any(|(_, inst)| matches!(inst, Inst::Store(..)))

@@ -2,9 +2,8 @@
 //! tests.
 //!
 //! The bytes choose a chain of elements that branches and joins, its frames, and the size of its bursts.
-//! Compared are the frames sent by each port, the counters of every element, and its handlers. Packets that
-//! left by different ports of an element and met again may be in any order. So elements whose result depends
-//! on the order of packets are placed before all branches.
+//! Compared are the frames sent by each port in their order, the counters of every element, and its handlers;
+//! also with bursts of one packet. Only where packets wait in queues, the order is that of the queues.
 
 mod answers;
 mod both_ways;
@@ -103,7 +102,10 @@ const IN_ORDER: &[(&str, usize)] = &[
     ("RoundRobinSwitch", 3),
 ];
 
-/// Elements without a program, at which a fused region ends.
+/// Elements whose own code processes some packets.
+const SLOW: [&str; 2] = ["IPGWOptions", "IPFragmenter"];
+
+/// Elements without a program, at which a fused region ends. In the last one, packets may wait.
 const OPAQUE: &[&str] = &["Print(CONTENTS false, ACTIVE false)", "SetTimestamp", "Queue(500) -> Unqueue"];
 
 /// The most elements in a row.
@@ -124,26 +126,29 @@ impl Choices<'_> {
 }
 
 /// A chain of elements. Output 0 of each leads to the next one, its other outputs to later elements or to a
-/// port.
-fn chain(choices: &mut Choices<'_>) -> String {
+/// port. With `keeps_order`, packets arrive everywhere in their order: none waits in a queue.
+fn chain(choices: &mut Choices<'_>, keeps_order: bool) -> String {
     let count = 2 + choices.byte() % (MOST_ELEMENTS - 1);
     let (mut text, mut wires) = (String::new(), String::from("FromDevice(in) -> e0;\n"));
     // Whether all packets have taken the same path so far.
     let mut together = true;
-    // From this element on, no element depends on the order of packets: wires may lead back to it.
+    // From this element on, no element depends on the order of packets: wires may lead back to it. In a loop,
+    // packets of a burst pass it one after the other, and go round one after the other.
     let mut free = 0;
     for at in 0..count {
         let (what, outputs) = match choices.byte() % 8 {
             0 | 1 => *choices.one_of(PARTING),
-            2 if together => {
+            2 if together || keeps_order => {
                 free = at + 1;
                 *choices.one_of(IN_ORDER)
             }
-            3 if choices.byte().is_multiple_of(4) => (*choices.one_of(OPAQUE), 1),
+            3 if choices.byte().is_multiple_of(4) => {
+                let opaque = if keeps_order { &OPAQUE[..OPAQUE.len() - 1] } else { OPAQUE };
+                (*choices.one_of(opaque), 1)
+            }
             _ => (*choices.one_of(THROUGH), 1),
         };
-        together &=
-            outputs == 1 && !["IPGWOptions", "IPFragmenter"].iter().any(|slow| what.starts_with(slow));
+        together &= outputs == 1 && !SLOW.iter().any(|slow| what.starts_with(slow));
         match what.split_once(" -> ") {
             // Pulls packets and pushes them again.
             Some((first, second)) => {
@@ -295,12 +300,21 @@ struct Setup {
     step_ns: u64,
 }
 
+impl Setup {
+    /// Whether no packets come that answer others. Answers come with the next burst.
+    fn is_one_way(&self) -> bool {
+        !self.text.contains("FromDevice(back")
+    }
+}
+
 /// How a chain runs.
 struct How {
     fused: FusedElements,
     evaluator: bool,
     cache: FlowCache,
     pass_queues: bool,
+    /// Whether packets come one by one.
+    one_by_one: bool,
 }
 
 /// What shortened the way of packets in a run.
@@ -313,7 +327,7 @@ pub struct Shortened {
 }
 
 fn run(setup: &Setup, how: How) -> Option<(Observed, Shortened)> {
-    let How { fused, evaluator, cache, pass_queues } = how;
+    let How { fused, evaluator, cache, pass_queues, one_by_one } = how;
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let source = map.add("fuzz.click", setup.text.as_str());
     let ast = click::parse(&mut map, source, &mut diags);
@@ -324,7 +338,7 @@ fn run(setup: &Setup, how: How) -> Option<(Observed, Shortened)> {
     let (step_ns, is_finished) = (setup.step_ns, Arc::default());
     let mut ends = Ends { frames, passes: 8, now_ns, step_ns, is_finished, sent: BTreeMap::new() };
     let is_fused = fused != FusedElements::Nothing;
-    let burst = setup.burst;
+    let burst = if one_by_one { 1 } else { setup.burst };
     let options = Options { fused, evaluator, cache, burst, pass_queues, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ends, &mut diags).expect("machine code");
     let assembly = assembly.unwrap_or_else(|| panic!("{}\n{}", setup.text, diags.render_short(&map)));
@@ -332,7 +346,7 @@ fn run(setup: &Setup, how: How) -> Option<(Observed, Shortened)> {
     assert!(regions.all(|region| region.is_wanted() == is_fused));
     let region = PacketRegion::create(RegionOptions::slots(2048)).expect("memory");
     let pool = SharedPool::new(region);
-    let plan = RunPlan { burst: setup.burst, clock, print: |_| {}, ..RunPlan::default() };
+    let plan = RunPlan { burst, clock, print: |_| {}, ..RunPlan::default() };
     let running = Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker()));
     let mut outcome = running.expect("threads").wait();
     assert!(outcome.is_sound(), "{}\n{:?}", setup.text, outcome.report.unbalanced().collect::<Vec<_>>());
@@ -346,12 +360,8 @@ fn run(setup: &Setup, how: How) -> Option<(Observed, Shortened)> {
 }
 
 fn sent(ends: &Ends) -> BTreeMap<String, Vec<Vec<u8>>> {
-    let frames = ends.sent.iter().map(|(name, sent)| {
-        let mut frames = sent.lock().expect("no panic").clone();
-        frames.sort_unstable();
-        (name.clone(), frames)
-    });
-    frames.collect()
+    let frames = |sent: &SentFrames| sent.lock().expect("no panic").clone();
+    ends.sent.iter().map(|(name, sent)| (name.clone(), frames(sent))).collect()
 }
 
 fn counters(outcome: &Outcome) -> Vec<Book> {
@@ -395,7 +405,8 @@ pub(crate) fn run_changing(
     let mut choices = Choices(&seed);
     let frames: Vec<Vec<u8>> = (0..30).map(|_| frame(&mut choices)).collect();
     let setup = Setup { text: text.into(), frames, burst: 5, step_ns };
-    let (seen, shortened) = run(&setup, How { fused, evaluator, cache, pass_queues: true }).expect("frames");
+    let (seen, shortened) =
+        run(&setup, How { fused, evaluator, cache, pass_queues: true, one_by_one: false }).expect("frames");
     // A full table evicts by what is merged so far, and so later mappings may take other places.
     let is_full = text.contains("MAPPING_CAPACITY");
     let handlers = seen.handlers.iter().map(|(name, value)| {
@@ -412,7 +423,7 @@ pub(crate) fn run_changing(
 /// If the results differ.
 pub fn fuzz_forms(data: &[u8]) -> u64 {
     let mut choices = Choices(data);
-    let text = chain(&mut choices);
+    let text = chain(&mut choices, true);
     let burst = 1 + choices.byte() % 64;
     let frames = (0..4 + choices.byte() % 40).map(|_| frame(&mut choices)).collect();
     // Too short for records to expire.
@@ -426,46 +437,61 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
 /// If the results differ.
 fn all_do_the_same(setup: &Setup) -> Shortened {
     let has_queues = setup.text.contains("Queue(");
-    let kept =
-        How { fused: FusedElements::Nothing, evaluator: true, cache: FlowCache::Never, pass_queues: false };
+    let (nothing, all_of) = (FusedElements::Nothing, FusedElements::All);
+    let kept = How {
+        fused: nothing.clone(),
+        evaluator: true,
+        cache: FlowCache::Never,
+        pass_queues: false,
+        one_by_one: false,
+    };
     let modular = run(setup, kept);
     let mut all = Shortened::default();
-    for (fused, evaluator, cache) in [
-        (FusedElements::Nothing, false, FlowCache::Never),
-        (FusedElements::All, true, FlowCache::Never),
-        (FusedElements::All, false, FlowCache::Never),
-        (FusedElements::All, true, FlowCache::Eager),
-        (FusedElements::All, false, FlowCache::Eager),
+    for (fused, evaluator, cache, one_by_one) in [
+        (&nothing, false, FlowCache::Never, false),
+        (&all_of, true, FlowCache::Never, false),
+        (&all_of, false, FlowCache::Never, false),
+        (&all_of, true, FlowCache::Eager, false),
+        (&all_of, false, FlowCache::Eager, false),
+        (&nothing, false, FlowCache::Never, true),
     ] {
-        if fused == FusedElements::Nothing && !has_queues {
-            continue;
-        }
         // A full table evicts by what is merged so far.
         if cache == FlowCache::Eager && setup.text.contains("MAPPING_CAPACITY") {
             continue;
         }
-        let fused = run(setup, How { fused, evaluator, cache, pass_queues: true });
+        // Packets wait in a queue for a turn, and the clock moves with each burst.
+        if one_by_one && (has_queues || setup.step_ns > 0 || !setup.is_one_way()) {
+            continue;
+        }
+        let how = How { fused: fused.clone(), evaluator, cache, pass_queues: true, one_by_one };
+        let fused = run(setup, how);
         let (Some((modular, _)), Some((fused, shortened))) = (&modular, &fused) else { continue };
         all.hits += shortened.hits;
         all.unions += shortened.unions;
         let told = format!(
-            "evaluator {evaluator}, flow cache {cache:?}, bursts of {}:\n{}",
+            "evaluator {evaluator}, flow cache {cache:?}, bursts of {}, one by one {one_by_one}:\n{}",
             setup.burst, setup.text
         );
         for (one, other) in modular.counters.iter().zip(&fused.counters) {
             assert_eq!(one, other, "{told}");
         }
-        // The order of packets of different flows is free, so a queue may hold other ones of them until the
-        // next turn; rates say when packets passed. Packets that pass a queue are not counted as having
-        // waited.
-        let is_timed =
-            |name: &str| has_queues && ["rate", "highwater_length"].iter().any(|end| name.ends_with(end));
+        // A queue may hold other packets until the next turn; rates say when packets passed. Packets that pass a
+        // queue are not counted as having waited.
+        let is_timed = |name: &str| {
+            (has_queues || one_by_one) && ["rate", "highwater_length"].iter().any(|end| name.ends_with(end))
+        };
         for (one, other) in modular.handlers.iter().zip(&fused.handlers) {
             assert!(one == other || one.0 == other.0 && is_timed(&one.0), "{one:?} and {other:?}, {told}");
         }
-        for (one, other) in modular.sent.iter().zip(&fused.sent) {
-            let differs = one.1.iter().zip(other.1.iter()).find(|(one, other)| one != other);
-            assert_eq!((one.0, one.1.len(), differs), (other.0, other.1.len(), None), "{told}");
+        for ((name, one), (same, other)) in modular.sent.iter().zip(&fused.sent) {
+            let (mut one, mut other) = (one.clone(), other.clone());
+            if has_queues {
+                one.sort_unstable();
+                other.sort_unstable();
+            }
+            let differs = one.iter().zip(&other).position(|(one, other)| one != other);
+            let at = differs.map(|at| (at, &one[at], &other[at]));
+            assert_eq!((name, one.len(), at), (same, other.len(), None), "{told}");
         }
     }
     all

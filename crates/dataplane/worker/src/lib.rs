@@ -12,7 +12,7 @@
 //! - [`mailbox`]: requests from other threads to a worker; [`exchange`]: exchanges elements for ones with
 //!   another configuration
 //! - [`handoff`]: packets that one worker hands over to another; `deferred`: packets that elements emit
-//!   outside their batches
+//!   outside their batches; `waiting`: packets in the middle of a burst; `order`: the nodes' order
 //! - [`profile`]: measures a worker's cycles for each element on request
 //! - [`quiescence`]: the workers' progress and the end of a run; [`stop_requests`]: the end that elements
 //!   request; [`report`]: the packet accounting
@@ -28,11 +28,13 @@ pub mod fusion;
 pub mod graph;
 pub mod handoff;
 pub mod mailbox;
+mod order;
 pub mod passage;
 pub mod profile;
 pub mod quiescence;
 pub mod report;
 pub mod stop_requests;
+mod waiting;
 mod worker;
 
 pub use worker::{DEFAULT_BURST, Worker};

@@ -86,6 +86,13 @@ pub trait Element: Send {
     /// Called once when its NF has requested the end while other NFs go on. Packets still arrive.
     fn end_script(&mut self, work: &mut Work<'_>) {}
 
+    /// The number of packets after which it will call a handler of another element. Shortly before, the host
+    /// processes packets one by one: the packets behind the one that it names find what the handler changed.
+    /// The program's state cells belong to the host, which passes them.
+    fn packets_until_call(&self, cells: &[u64]) -> u64 {
+        u64::MAX
+    }
+
     /// Its handlers beside those of every element (`name`, `class`, `config`, …). The program's state cells
     /// belong to the host, which passes them.
     fn handlers(&mut self) -> Handlers<'_> {

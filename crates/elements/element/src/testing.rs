@@ -130,7 +130,7 @@ impl Host for TestHost {
     fn burst(&self) -> usize {
         32
     }
-    fn emit(&mut self, _node: usize, port: usize, packet: &Packet) {
+    fn emit(&mut self, _node: usize, port: usize, _place: u16, packet: &Packet) {
         self.emitted.push((port, *packet));
     }
     fn drop(&mut self, _node: usize, reason: usize, packets: &[Packet]) {

@@ -14,11 +14,16 @@ pub trait Host {
     fn pool(&mut self) -> &mut PacketPool;
     /// Packets to process at a time.
     fn burst(&self) -> usize;
-    /// Sends a packet out of a port once the element has returned.
-    fn emit(&mut self, node: usize, port: usize, packet: &Packet);
+    /// The most packets to process at a time just now.
+    fn most_at_once(&self) -> usize {
+        usize::MAX
+    }
+    /// Sends a packet out of a port once the element has returned: before those packets of its batch whose
+    /// index is `place` or above, and behind the others.
+    fn emit(&mut self, node: usize, port: usize, place: u16, packet: &Packet);
     /// Sends packets out of a port once the element has returned.
-    fn emit_all(&mut self, node: usize, port: usize, packets: &[Packet]) {
-        packets.iter().for_each(|packet| self.emit(node, port, packet));
+    fn emit_all(&mut self, node: usize, port: usize, place: u16, packets: &[Packet]) {
+        packets.iter().for_each(|packet| self.emit(node, port, place, packet));
     }
     /// Counts packets that left by a port without the host. The first element downstream that does more than
     /// forward holds them.
@@ -79,13 +84,15 @@ impl NodeCounter {
 pub struct Work<'a> {
     host: &'a mut dyn Host,
     node: usize,
+    /// Where emitted packets leave, between those of the batch.
+    place: u16,
 }
 
 impl<'a> Work<'a> {
     /// The services of `host` for element `node`.
     #[inline]
     pub fn new(host: &'a mut dyn Host, node: usize) -> Work<'a> {
-        Work { host, node }
+        Work { host, node, place: u16::MAX }
     }
 
     /// The burst's clock in nanoseconds; never goes back.
@@ -97,7 +104,13 @@ impl<'a> Work<'a> {
     /// Packets to process at a time.
     #[inline]
     pub fn burst(&self) -> usize {
-        self.host.burst()
+        self.burst_or(None)
+    }
+
+    /// The same for an element with a number of its own.
+    #[inline]
+    pub fn burst_or(&self, own: Option<usize>) -> usize {
+        own.unwrap_or_else(|| self.host.burst()).min(self.host.most_at_once())
     }
 
     /// The packet pool.
@@ -140,16 +153,29 @@ impl<'a> Work<'a> {
         self.host.count(self.node, NodeCounter::Made, count);
     }
 
-    /// Emits a packet that is not in the batch: one that was made or released. It leaves after the batch.
+    /// From now on, emitted packets leave behind this packet of the batch, and before those behind it.
+    #[inline]
+    pub fn place_behind(&mut self, index: u16) {
+        self.place = index + 1;
+    }
+
+    /// From now on, emitted packets leave before this packet of the batch, and behind those before it.
+    #[inline]
+    pub fn place_before(&mut self, index: u16) {
+        self.place = index;
+    }
+
+    /// Emits a packet that is not in the batch: one that was made or released. It leaves after the batch, if
+    /// it has no other place ([`Work::place_behind`]).
     #[inline]
     pub fn emit(&mut self, port: usize, packet: &Packet) {
-        self.host.emit(self.node, port, packet);
+        self.host.emit(self.node, port, self.place, packet);
     }
 
     /// Emits packets that are not in the batch, as [`Work::emit`] does.
     #[inline]
     pub fn emit_all(&mut self, port: usize, packets: &[Packet]) {
-        self.host.emit_all(self.node, port, packets);
+        self.host.emit_all(self.node, port, self.place, packets);
     }
 
     /// Counts packets that left by a port without the host: an element downstream holds them.

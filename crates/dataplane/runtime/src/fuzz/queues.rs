@@ -49,7 +49,7 @@ fn with_queues(text: &str, choices: &mut Choices<'_>) -> String {
 /// If the results differ.
 pub fn fuzz_queues(data: &[u8]) -> u64 {
     let mut choices = Choices(data);
-    let text = chain(&mut choices);
+    let text = chain(&mut choices, false);
     let text = with_queues(&text, &mut choices);
     let burst = 1 + choices.byte() % 64;
     let frames = (0..4 + choices.byte() % 30).map(|_| frame(&mut choices)).collect();

@@ -5,12 +5,17 @@
 //! that leave an element by an output that is unusual for their input
 //! ([`element::Transparent::usual_outputs`]) leave the region, and the next elements process them one by one.
 //!
+//! In front of an element that needs packets in the order of their arrival, packets leave the region, too, and enter it
+//! again ([`super::in_order`]).
+//!
 //! Where packets enter in the middle, behind an element without a program or by a wire that closes a loop,
 //! nothing is known about them. So that they do not meet those of which the program knows more, they have
 //! parts of their own. An input that packets of both ways share, as that of a routing table, is a part for
 //! each wire that leads there ([`super::usual_wires`]).
 
+use super::in_order;
 use super::layout::{Leads, RegionLayout, RegionPart};
+use super::senders::can_send;
 use super::turns::{NodeInput, Turns};
 use super::usual_wires::UsualWires;
 use crate::graph::Node;
@@ -28,6 +33,7 @@ pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> Vec<Regio
         node.outputs.iter().flatten().for_each(|end| before[end.node].push((at, end.port)));
     }
     let turns = Turns::of(nodes);
+    let in_order = in_order::find(nodes, &can, &before);
     let mut seen = vec![false; nodes.len()];
     let mut regions: Vec<RegionLayout> = vec![];
     for start in 0..nodes.len() {
@@ -38,12 +44,14 @@ pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> Vec<Regio
         while let Some(at) = open.pop() {
             all.push(at);
             let ahead = nodes[at].outputs.iter().flatten().map(|end| end.node);
-            let near = ahead.chain(before[at].iter().map(|(from, _)| *from)).filter(|next| can[*next]);
+            let ahead = ahead.filter(|next| !in_order.contains(next));
+            let back = before[at].iter().map(|(from, _)| *from).filter(|_| !in_order.contains(&at));
+            let near = ahead.chain(back).filter(|next| can[*next]);
             open.extend(near.filter(|next| !std::mem::replace(&mut seen[*next], true)).collect::<Vec<_>>());
         }
         // A single element gains nothing.
         if all.len() > 1 {
-            regions.push(layout(nodes, (&before, &turns), &all.into_iter().collect()));
+            regions.push(layout(nodes, (&before, &turns, &in_order), &all.into_iter().collect()));
         }
     }
     regions.retain(|region| region.parts.iter().any(|part| part.node != region.parts[0].node));
@@ -58,30 +66,24 @@ fn can_be_part(node: &Node, workers: usize) -> bool {
     has_inputs && is_pushed && (workers < 2 || node.class.state != StateScope::OneWorker)
 }
 
-/// Elements without a program that answer few packets of many, or report on them.
-const ANSWERING: [&str; 5] = ["ARPResponder", "ICMP6Error", "ICMPError", "ICMPRewriter", "IP6NDAdvertiser"];
-
-/// Whether more than a few packets may come from a node. Where only few come, no packets enter: they run element by
-/// element.
-fn can_send(node: &Node) -> bool {
-    node.class.name != "Idle" && !ANSWERING.contains(&node.class.name)
-}
-
 /// The parts of a region that has these elements: the inputs that packets reach from outside by usual
 /// outputs.
 fn layout(
     nodes: &[Node],
-    (before, turns): (&[Vec<(usize, usize)>], &Turns),
+    (before, turns, in_order): (&[Vec<(usize, usize)>], &Turns, &BTreeSet<usize>),
     inside: &BTreeSet<usize>,
 ) -> RegionLayout {
-    let is_source = |from: usize| !inside.contains(&from) && can_send(&nodes[from]);
+    let is_source = |(from, to): (usize, NodeInput)| match inside.contains(&from) {
+        true => in_order.contains(&to.0),
+        false => can_send(&nodes[from]),
+    };
     let feeds = inside.iter().flat_map(|to| before[*to].iter().map(|(from, input)| (*from, (*to, *input))));
-    let feeds: Vec<(usize, NodeInput)> = feeds.filter(|(from, _)| is_source(*from)).collect();
+    let feeds: Vec<(usize, NodeInput)> = feeds.filter(|feed| is_source(*feed)).collect();
     let fed: BTreeSet<NodeInput> = feeds.iter().map(|(_, to)| *to).collect();
     // Most packets enter where they begin.
     let begin = feeds.iter().filter(|(from, _)| nodes[*from].inputs.is_empty());
     let sources: BTreeSet<NodeInput> = begin.map(|(_, to)| *to).collect();
-    let mut graph = UsualWires::of(nodes, inside, turns, &fed);
+    let mut graph = UsualWires::of(nodes, (inside, in_order), turns, &fed);
     let (first, mut later) = graph.split(&fed, &sources);
     let mut parts = vec![];
     let (mut entries, loops) = graph.add_parts(&first, &mut parts);

@@ -10,7 +10,8 @@
 //! - [`FusedRegion`]: a fused region of one worker, and the programs from which it is linked
 //!   (`region_source`)
 //! - [`RegionLayout`]: the parts of a region; [`find()`]: the fused regions in a graph; `usual_wires`: where packets usually go in one,
-//!   and `turns`: where they would turn back
+//!   and `turns`: where they would turn back; `in_order`: where packets are put in order between regions;
+//!   `senders`: which elements without a program send packets
 //! - [`TooLarge`]: a region that is too large to be compiled, and what made it so
 //! - [`CompiledRegion`]: the program that runs; `cpu`: the threads that compile it
 //! - [`FastWork`]: what a fast path leaves for the flow cache to save
@@ -28,10 +29,12 @@ mod fast_work;
 mod find;
 mod first_packet;
 mod fused_region;
+mod in_order;
 mod layout;
 mod limits;
 mod part_tables;
 mod region_source;
+mod senders;
 mod turns;
 mod unions;
 mod users;

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct UsualWires<'a> {
     nodes: &'a [Node],
     inside: &'a BTreeSet<usize>,
+    in_order: &'a BTreeSet<usize>,
     next: BTreeMap<ArrivalPlace, Vec<Option<ArrivalPlace>>>,
     turns: &'a Turns,
 }
@@ -31,13 +32,18 @@ impl<'a> UsualWires<'a> {
     /// The ways of packets that enter by these inputs.
     pub fn of(
         nodes: &'a [Node],
-        inside: &'a BTreeSet<usize>,
+        (inside, in_order): (&'a BTreeSet<usize>, &'a BTreeSet<usize>),
         turns: &'a Turns,
         fed: &BTreeSet<NodeInput>,
     ) -> UsualWires<'a> {
-        let mut wires = UsualWires { nodes, inside, turns, next: BTreeMap::new() };
+        let mut wires = UsualWires { nodes, inside, in_order, turns, next: BTreeMap::new() };
         fed.iter().for_each(|to| wires.add(ArrivalPlace::entered(*to)));
         wires
+    }
+
+    /// Whether packets stay in the region on the way to an input.
+    fn leads_inside(&self, end: End) -> bool {
+        self.inside.contains(&end.node) && !self.in_order.contains(&end.node)
     }
 
     /// Adds an input and all that packets reach from there.
@@ -56,7 +62,7 @@ impl<'a> UsualWires<'a> {
         let (at, input) = place.to;
         let node = &self.nodes[at];
         let next = |(port, (end, usual)): (usize, (&Option<End>, bool))| {
-            let end = end.filter(|end| usual && self.inside.contains(&end.node))?;
+            let end = end.filter(|end| usual && self.leads_inside(*end))?;
             let wire = Wire { from: place.to, port };
             (!self.turns.are_few(place, port)).then(|| self.turns.behind(place, wire, (end.node, end.port)))
         };
@@ -133,7 +139,7 @@ impl<'a> UsualWires<'a> {
                 (Some(leads), _) => *leads,
                 (None, Some(to)) => Leads::Inside(first + to),
                 (None, None) => match self.nodes[node].outputs[port] {
-                    Some(end) if self.inside.contains(&end.node) => Leads::Seldom,
+                    Some(end) if self.leads_inside(end) => Leads::Seldom,
                     _ => Leads::Outside,
                 },
             };

@@ -1,8 +1,9 @@
 //! Pushes bursts through fused regions and settles their counters.
 
 use super::Worker;
+use super::held::InterruptedProgram;
 use crate::fusion::{Cache, CacheCounts, FusedRegion, PartTables};
-use crate::graph::RegionEntry;
+use crate::graph::{End, RegionEntry};
 use ir::eval::EvalState;
 use shm::Packet;
 use shm::burst::LIST_CAPACITY;
@@ -10,8 +11,14 @@ use shm::burst::{Burst, Exits};
 use shm::pool::Pool;
 
 impl Worker {
-    /// Pushes packets into a fused region. Their arrival at the first element is already counted.
-    pub(crate) fn push_fused(&mut self, entry: RegionEntry, packets: &mut [Packet], list: &[u16]) {
+    /// Runs packets through a fused region. Their arrival at the first element is already counted. Returns
+    /// the output if all leave by one; else those that have something left to do wait.
+    pub(crate) fn run_fused(
+        &mut self,
+        entry: RegionEntry,
+        packets: &mut [Packet],
+        list: &[u16],
+    ) -> Option<End> {
         let region = &mut self.regions[entry.region];
         let part = region.layout.entries[entry.input];
         region.balance[part] = region.balance[part].wrapping_add(list.len() as u64);
@@ -25,14 +32,14 @@ impl Worker {
             }
             None => self.pass_whole(entry, packets, list, &mut exits),
         };
-        self.depth += 1;
-        if let Some(output) = through {
-            self.leave_fused(entry.region, output, packets, list);
-        } else {
+        if through.is_none() {
             self.part_fused(entry.region, packets, &exits);
+            if self.scratch.first_held().is_some() {
+                self.run_held(InterruptedProgram::Region(entry.region, entry.input), packets);
+            }
         }
-        self.depth -= 1;
         self.exits.push(exits);
+        through.map(|output| self.leave_fused(entry.region, output, list.len()))
     }
 
     /// Runs packets through a fused region's whole program. Returns the port if all leave by one and no list
@@ -50,7 +57,7 @@ impl Worker {
         let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
         let burst = Burst { input: entry.input, packets, list };
         let made = &region.compiled;
-        codegen::pass(&made.engine, burst, &mut state, &mut self.scratch, exits)
+        codegen::pass_in_order(&made.engine, burst, &mut state, &mut self.scratch, exits)
     }
 
     /// The same with a flow cache in front of the program, whose parameters come in addition.
@@ -156,8 +163,8 @@ impl Worker {
         }
     }
 
-    /// Pushes the packets that a fused region sorted into several lists.
-    fn part_fused(&mut self, region: usize, packets: &mut [Packet], exits: &Exits) {
+    /// Lets the packets wait that a fused region sorted into several lists.
+    pub(super) fn part_fused(&mut self, region: usize, packets: &mut [Packet], exits: &Exits) {
         let program = &self.regions[region].compiled.program;
         let (reasons, slow) = (program.reasons.len(), program.slow.len());
         if exits.has_exceptions(slow) {
@@ -165,25 +172,25 @@ impl Worker {
                 self.drop_fused(region, reason, packets, exits.dropped(reason));
             }
             for path in 0..slow {
-                self.slow_fused(region, path, packets, exits.other(path));
+                self.slow_fused(region, path, exits.other(path));
             }
         }
         for output in 0..exits.outputs() {
             let list = exits.output(output);
             if !list.is_empty() {
-                self.leave_fused(region, output, packets, list);
+                let from = self.leave_fused(region, output, list.len());
+                self.wait_behind(from, packets, list);
             }
         }
     }
 
-    /// Pushes packets out of a fused region by one of its exits.
-    fn leave_fused(&mut self, region: usize, output: usize, packets: &mut [Packet], list: &[u16]) {
+    /// Counts packets that leave a fused region by one of its exits, and returns the output.
+    fn leave_fused(&mut self, region: usize, output: usize, packets: usize) -> End {
         let region = &mut self.regions[region];
         let (part, port) = region.linked.outputs[output];
-        region.balance[part] = region.balance[part].wrapping_sub(list.len() as u64);
-        region.count_seldom(part, port, list.len());
-        let node = region.parts[part];
-        self.leave(node, port, packets, list);
+        region.balance[part] = region.balance[part].wrapping_sub(packets as u64);
+        region.count_seldom(part, port, packets);
+        End { node: region.parts[part], port }
     }
 
     fn drop_fused(&mut self, region: usize, reason: usize, packets: &[Packet], list: &[u16]) {
@@ -197,10 +204,9 @@ impl Worker {
         self.pool.free(packets, list);
     }
 
-    /// Runs an element's slow path on packets, and pushes the packets that leave it as in the modular
-    /// execution mode.
+    /// Lets packets wait for an element's own code. From there on, elements process them one by one.
     #[cold]
-    fn slow_fused(&mut self, region: usize, path: usize, packets: &mut [Packet], list: &[u16]) {
+    fn slow_fused(&mut self, region: usize, path: usize, list: &[u16]) {
         if list.is_empty() {
             return;
         }
@@ -209,11 +215,7 @@ impl Worker {
         region.balance[part] = region.balance[part].wrapping_sub(list.len() as u64);
         region.count_aside(list.len());
         let node = region.parts[part];
-        let deferred_start = self.deferred.len();
-        let exits = self.run_slow_path(node, path, packets, list);
-        self.leave_by_lists(node, packets, &exits);
-        self.exits.push(exits);
-        self.flush_deferred(node, deferred_start);
+        self.wait_slow(node, path, list);
     }
 
     /// Settles the counters of fused regions: the packets on each inner wire follow from those that entered

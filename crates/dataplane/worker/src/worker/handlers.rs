@@ -32,6 +32,7 @@ impl Worker {
 
     /// Exchanges the element of a node for another of its class, and returns the old one.
     fn replace_here(&mut self, node: usize, mut by: Replacement) -> Replacement {
+        self.exchanges += 1;
         let this = &mut self.nodes[node];
         if let (Some(element), Some(lowered)) = (&mut this.element, &mut this.lowered) {
             std::mem::swap(&mut this.config, &mut by.config);
@@ -46,6 +47,7 @@ impl Worker {
         }
         self.with_element(node, |element, work| element.start(work));
         self.follow_cells();
+        self.find_callers();
         by
     }
 
@@ -134,6 +136,7 @@ impl Worker {
         let written = element.handlers().write(handler, value, &mut self.cells[this.cells.clone()]);
         self.follow_cells();
         self.wake_tasks();
+        self.find_callers();
         written
     }
 }

@@ -1,7 +1,8 @@
 //! Hands packets off to their owner workers, and takes those that other workers handed off.
 
 use super::Worker;
-use super::forward::NO_PATH;
+use super::give_up::NO_PATH;
+use crate::graph::End;
 use crate::handoff::{HandedOff, HandoffTarget};
 use crossbeam_queue::ArrayQueue;
 use shm::Packet;
@@ -11,11 +12,12 @@ use std::sync::Arc;
 
 impl Worker {
     /// Hands packets over to the worker that owns the element's state.
-    pub(super) fn hand_over(&mut self, node: usize, input: usize, packets: &[Packet], list: &[u16]) {
+    pub(super) fn hand_over(&mut self, to: End, packets: &[Packet], list: &[u16]) {
+        let End { node, port } = to;
         self.quiescence.hand(list.len());
         for &index in list {
             let packet = packets[usize::from(index)];
-            if self.handoff.push(HandedOff { node, place: HandoffTarget::Input(input), packet }).is_ok() {
+            if self.handoff.push(HandedOff { node, place: HandoffTarget::Input(port), packet }).is_ok() {
                 self.nodes[node].counters.handed_over.add(1);
             } else {
                 self.quiescence.take(1);
@@ -97,7 +99,7 @@ impl Worker {
         for _ in 0..ring.len().min(LIST_CAPACITY) {
             let Some(HandedOff { node, place, packet }) = ring.pop() else { break };
             // Packets for the same input or output are pushed together.
-            if at.is_some_and(|at| at != (node, place)) || vector.len() >= self.burst {
+            if at.is_some_and(|at| at != (node, place)) || vector.len() >= self.burst.min(self.most_at_once) {
                 self.go_on(at, &mut vector);
             }
             at = Some((node, place));
@@ -113,7 +115,7 @@ impl Worker {
     fn go_on(&mut self, at: Option<(usize, HandoffTarget)>, vector: &mut Vector) {
         let (packets, list) = vector.parts();
         match at.filter(|_| !list.is_empty()) {
-            Some((node, HandoffTarget::Input(input))) => self.push(node, input, packets, list),
+            Some((node, HandoffTarget::Input(port))) => self.push(End { node, port }, packets, list),
             Some((node, HandoffTarget::Output)) => self.leave(node, 0, packets, list),
             None => {}
         }

@@ -24,12 +24,16 @@ impl Host for Worker {
         self.burst
     }
 
-    fn emit(&mut self, _node: usize, port: usize, packet: &Packet) {
-        self.deferred.push(port, std::slice::from_ref(packet));
+    fn most_at_once(&self) -> usize {
+        self.most_at_once
     }
 
-    fn emit_all(&mut self, _node: usize, port: usize, packets: &[Packet]) {
-        self.deferred.push(port, packets);
+    fn emit(&mut self, _node: usize, port: usize, place: u16, packet: &Packet) {
+        self.deferred.push((port, place), std::slice::from_ref(packet));
+    }
+
+    fn emit_all(&mut self, _node: usize, port: usize, place: u16, packets: &[Packet]) {
+        self.deferred.push((port, place), packets);
     }
 
     fn pass(&mut self, node: usize, port: usize, count: usize) {

@@ -1,8 +1,10 @@
 //! A packet thread: its graph, and the resources that it works with.
 //!
 //! - `turn`: the loop
-//! - `forward`: pushes packets through the graph; `pull`: pulls packets out of it
+//! - `walk`: the way of packets through the graph; `forward`: runs elements over them; `emitted`: pushes the
+//!   packets that elements emit outside their batches; `held`: those that are held in the middle of a program; `pull`: pulls packets out of the graph
 //! - `queues`: lets packets pass queues
+//! - `give_up`: drops packets for reasons of the host's
 //! - `fused_regions`: pushes packets through fused regions that run as one program
 //! - `handoff`: hands packets over from worker to worker
 //! - `handlers`: calls handlers and exchanges elements
@@ -10,16 +12,20 @@
 //! - `profiled`: the same with probes
 //! - `stopping`: ends the run when its NFs have requested that
 
+mod emitted;
 mod forward;
 mod fused_regions;
+mod give_up;
 mod handlers;
 mod handoff;
+mod held;
 mod host;
 mod profiled;
 mod pull;
 mod queues;
 mod stopping;
 mod turn;
+mod walk;
 
 use crate::clock::Clock;
 use crate::deferred::DeferredEmits;
@@ -28,9 +34,11 @@ use crate::fusion::FusedRegion;
 use crate::graph::Node;
 use crate::handoff::HandedOff;
 use crate::mailbox::Mailbox;
+use crate::order::NodeOrder;
 use crate::profile::{Probe, Probes};
 use crate::quiescence::{Quiescence, WorkerActivity};
 use crate::stop_requests::{EndsWith, StopRequests};
+use crate::waiting::WaitingLists;
 use codegen::Scratch;
 use crossbeam_queue::ArrayQueue;
 use element::{BoxElement, Work};
@@ -91,12 +99,25 @@ pub struct Worker {
     /// Lines that elements print.
     pub print: fn(&str),
     pub(crate) scratch: Scratch,
+    /// Others, for programs that run while packets are held in the middle of one.
+    pub(crate) spare_scratches: Vec<Scratch>,
+    /// The elements that will call a handler after so many packets.
+    pub(crate) callers: Vec<usize>,
+    /// The most packets of a burst just now: one shortly before an element calls a handler.
+    pub(crate) most_at_once: usize,
+    /// How often an element was exchanged.
+    pub(crate) exchanges: u64,
     #[expect(clippy::vec_box, reason = "taken and put back at each hop: a pointer is less to move")]
     pub(crate) exits: Vec<Box<Exits>>,
     pub(crate) vectors: Vec<Vector>,
     pub(crate) deferred: DeferredEmits,
+    /// The order of the nodes.
+    pub(crate) order: NodeOrder,
+    /// The packets that wait at nodes in the middle of a burst.
+    pub(crate) waiting: WaitingLists,
     pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) fire_at: Vec<u64>,
+    /// The number of elements that the packets passed in a row that are being processed; 0 between bursts.
     pub(crate) depth: usize,
     /// Whether sources skip the next turn.
     pub(crate) sources_wait: bool,
@@ -119,6 +140,7 @@ impl Worker {
         pool: PacketPool,
         clock: Clock,
     ) -> Worker {
+        let order = NodeOrder::of(&nodes);
         let ring = Arc::new(ArrayQueue::new(1));
         let is_fused = regions.iter().any(FusedRegion::is_wanted);
         let mut cells = vec![];
@@ -155,9 +177,15 @@ impl Worker {
             is_fused: Arc::new(AtomicBool::new(is_fused)),
             print: |line| println!("{line}"),
             scratch: Scratch::default(),
+            spare_scratches: vec![],
+            callers: vec![],
+            most_at_once: usize::MAX,
+            exchanges: 0,
             exits: vec![],
             vectors: vec![],
             deferred: DeferredEmits::default(),
+            order,
+            waiting: WaitingLists::default(),
             timers: BinaryHeap::new(),
             depth: 0,
             sources_wait: false,

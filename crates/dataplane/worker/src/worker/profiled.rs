@@ -1,7 +1,7 @@
 //! The worker's loop and packet paths with probes: the changes of stage, and the switch.
 
 use super::Worker;
-use crate::graph::Pulled;
+use crate::graph::{End, Pulled};
 use crate::profile::{Probe, Stage, TURN, WAITING, place};
 use shm::Packet;
 use shm::burst::Vector;
@@ -47,15 +47,16 @@ impl Worker {
         self.probe.as_mut().map_or(TURN, |probe| probe.switch(to))
     }
 
-    /// Pushes packets into an input of a node, with a reading before and after.
-    pub(crate) fn push_probed(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
-        let stage = match self.fused_entry(node, input, list.len()) {
+    /// Runs packets at an input of a node, with a reading before and after.
+    pub(crate) fn run_probed(&mut self, to: End, packets: &mut [Packet], list: &[u16]) -> Option<End> {
+        let stage = match self.fused_entry(to, list.len()) {
             Some(entry) => Stage::Program(entry.region),
-            None => Stage::Element(node),
+            None => Stage::Element(to.node),
         };
         let before = self.probe_switch(place(self.nodes.len(), stage));
-        self.enter(node, input, packets, list);
+        let from = self.run_node(to, packets, list);
         self.probe_switch(before);
+        from
     }
 
     /// The same for packets that are pulled out of a port of a node.

@@ -1,7 +1,7 @@
 //! Pulling packets out of the graph.
 
 use super::Worker;
-use crate::graph::Pulled;
+use crate::graph::{End, Pulled};
 use shm::burst::LIST_CAPACITY;
 use shm::burst::Vector;
 
@@ -46,8 +46,9 @@ impl Worker {
         let mut exits = self.exits.pop().unwrap_or_default();
         let deferred_start = self.deferred.len();
         let (packets, list) = into.parts();
-        if let Some(through) = self.run_element(node, 0, packets, &list[kept..], &mut exits) {
-            exits.extend(through, &list[kept..]);
+        match self.run_element::<false>(End { node, port: 0 }, packets, &list[kept..], &mut exits) {
+            Some(through) => exits.extend(through, &list[kept..]),
+            None => self.run_slow_paths(node, packets, &mut exits),
         }
         for other in (0..exits.outputs()).filter(|other| *other != port) {
             if !exits.output(other).is_empty() {

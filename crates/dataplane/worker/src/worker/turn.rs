@@ -21,6 +21,9 @@ const YIELD_TURNS: u32 = 400;
 /// that it has slept already: after a short pause a packet waits little, and an unused worker costs hardly
 /// any CPU time.
 const SLEEP: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(10));
+/// So many packets before an element calls a handler, packets are processed one by one: a burst may become more
+/// packets on its way.
+const CLOSE: u64 = 1024;
 /// How often elements do housekeeping.
 const TICK_NS: u64 = 1_000_000;
 /// Turns without work after which a run whose sources have ended is over although elements still hold
@@ -59,6 +62,7 @@ impl Worker {
             self.with_element(node, |element, work| element.start(work));
         }
         self.follow_queues();
+        self.find_callers();
         let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
         let mut turns =
             Turns { finished: vec![false; tasks.len()], tasks, last_held: i64::MAX, ..Turns::default() };
@@ -258,8 +262,35 @@ impl Worker {
         self.nodes.iter().any(|node| node.element.as_ref().is_some_and(&is))
     }
 
+    /// The number of packets after which an element will call a handler.
+    fn packets_until_call(&self, node: usize) -> u64 {
+        let this = &self.nodes[node];
+        let cells = self.cells.get(this.cells.clone()).unwrap_or_default();
+        this.element.as_ref().map_or(u64::MAX, |element| element.packets_until_call(cells))
+    }
+
+    /// Finds the elements that will call a handler after so many packets.
+    pub(super) fn find_callers(&mut self) {
+        let before = std::mem::take(&mut self.callers);
+        // One that is calling just now is not there to be asked.
+        let is_calling = |node: usize| self.nodes[node].element.is_none() && before.contains(&node);
+        let will_call = |node: &usize| self.packets_until_call(*node) != u64::MAX || is_calling(*node);
+        self.callers = (0..self.nodes.len()).filter(will_call).collect();
+        self.follow_callers();
+    }
+
+    /// Lets packets be processed one by one shortly before a handler is called.
+    #[cold]
+    fn follow_callers(&mut self) {
+        let until = self.callers.iter().map(|at| self.packets_until_call(*at)).min();
+        self.most_at_once = if until.is_some_and(|until| until <= CLOSE) { 1 } else { usize::MAX };
+    }
+
     /// Runs an element's task and pushes the packets that it returns.
     pub(super) fn run_task(&mut self, node: usize) -> Progress {
+        if !self.callers.is_empty() {
+            self.follow_callers();
+        }
         let mut vector = self.vectors.pop().unwrap_or_default();
         vector.clear();
         let deferred_start = self.deferred.len();

@@ -180,7 +180,7 @@ impl FrameSource {
     /// Packets that are due now.
     fn due(&mut self, work: &mut Work<'_>) -> usize {
         match &mut self.pace {
-            Pace::Always(burst) => burst.unwrap_or(work.burst()),
+            Pace::Always(burst) => work.burst_or(*burst),
             Pace::Rate(bucket) => {
                 bucket.fill(work.now_ns());
                 usize::try_from(bucket.tokens()).unwrap_or(usize::MAX).min(work.burst())

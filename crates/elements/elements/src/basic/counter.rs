@@ -39,6 +39,8 @@ const ARMED: u16 = 2;
 const COUNT_CALL: u16 = 3;
 const BYTE_CALL: u16 = 4;
 const NEVER: u64 = u64::MAX;
+/// Bytes of the longest packet.
+const MOST_BYTES: u64 = 1 << 16;
 
 /// Slow paths, by which calls are due.
 const PATHS: [&str; 3] = ["count-call", "byte-count-call", "both-calls"];
@@ -124,6 +126,20 @@ impl Transparent for Counter {
 
 impl Element for Counter {
     element::facts!(writes: false, handlers: HANDLERS);
+
+    fn packets_until_call(&self, cells: &[u64]) -> u64 {
+        let &[count, bytes, _, count_call, byte_call, ..] = cells else { return u64::MAX };
+        let until_count = match count_call.checked_sub(count) {
+            Some(left) if count_call != NEVER && left > 0 => left,
+            // Passed already: it is called when the count is reached, and not behind it.
+            _ => u64::MAX,
+        };
+        let until_bytes = match byte_call {
+            NEVER => u64::MAX,
+            _ => byte_call.saturating_sub(bytes) / MOST_BYTES,
+        };
+        until_count.min(until_bytes)
+    }
 
     fn tick_cells(&mut self, cells: &[u64], now_ns: u64) {
         self.now_ns = now_ns;

@@ -53,7 +53,7 @@ impl Task for Discard {
         if !self.active {
             return Progress::Idle;
         }
-        let pulled = work.pull(0, self.burst.unwrap_or(work.burst()), vector);
+        let pulled = work.pull(0, work.burst_or(self.burst), vector);
         self.pulled += pulled as u64;
         let (packets, list) = vector.parts();
         for &index in list {

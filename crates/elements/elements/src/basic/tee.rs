@@ -17,8 +17,7 @@ Sends a copy of each packet out of each output.
 - **ports**: 1 input, 1 or more outputs, push
 - **arguments**: `N`: number of outputs; must be what is wired
 - **handlers**: `copy_failures` (read): copies that could not be made, because no packet was free
-- **difference**: copies are deep, so that no element needs to ask whether it may write. The packets
-  of a burst leave by the last output before their copies leave by the others
+- **difference**: copies are deep, so that no element needs to ask whether it may write
 ",
     codes: PortCodes::new("1/1-", "h/h"),
     state: StateScope::PerWorker,
@@ -58,7 +57,7 @@ impl Copier {
         }
     }
 
-    /// Emits listed packets of a batch to port `last`, and copies of them to other ports.
+    /// Emits listed packets of a batch to port `last`, and before each its copies to other ports.
     pub(crate) fn send_to_all(
         &mut self,
         batch: &mut Batch<'_>,
@@ -67,9 +66,10 @@ impl Copier {
         last: usize,
         work: &mut Work<'_>,
     ) {
-        // Port by port, so that the copies leave as bursts.
+        // Port by port, so that the copies leave as bursts where they meet nowhere.
         for port in others {
             for &index in list {
+                work.place_before(index);
                 self.send_copy(batch.packet(index), port, work);
             }
         }

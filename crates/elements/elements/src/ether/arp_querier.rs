@@ -284,13 +284,19 @@ impl Transparent for ArpQuerier {
         self.now_ns = work.now_ns();
         // A table that is named with TABLE may have got its limits after this element was made.
         self.limits = self.neighbours.limits();
+        let (Some(&first), Some(&last)) = (batch.list().first(), batch.list().last()) else { return };
+        // Packets whose neighbour is known by now, from another worker, go before these.
+        work.place_before(first);
+        self.settle(work);
         if path == REPLY_PATH {
             self.replies(batch, work);
         } else {
             for &index in batch.list() {
+                work.place_behind(index);
                 self.resolve(index, batch, work);
             }
         }
+        work.place_behind(last);
         self.settle(work);
     }
 }

@@ -151,7 +151,7 @@ impl Task for FromDevice {
         if !self.active {
             return Progress::Idle;
         }
-        let burst = self.burst.unwrap_or(work.burst());
+        let burst = work.burst_or(self.burst);
         let mut bytes = 0;
         let received = vector.fill(burst, |free| {
             let moved = self.port.receive(work.pool(), free);

@@ -118,7 +118,7 @@ impl Opaque for ToDevice {
 impl Task for ToDevice {
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if self.waiting.is_empty() {
-            let burst = self.burst.unwrap_or(work.burst());
+            let burst = work.burst_or(self.burst);
             work.pull(0, burst, vector);
         } else {
             let count = self.waiting.len().min(vector.room());

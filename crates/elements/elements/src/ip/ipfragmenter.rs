@@ -194,6 +194,7 @@ impl Transparent for IpFragmenter {
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
+            work.place_behind(index);
             match self.cut(batch.packet_mut(index), work) {
                 Ok(()) => {
                     batch.emit(index, 0);

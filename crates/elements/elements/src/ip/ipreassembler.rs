@@ -200,6 +200,7 @@ impl Transparent for IpReassembler {
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
+            work.place_before(index);
             match self.take_in(batch.packet_mut(index), work) {
                 Outcome::Held => work.hold(1),
                 Outcome::Merged => {

@@ -186,6 +186,7 @@ impl Solicitor {
 impl Opaque for Solicitor {
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
+            work.place_behind(index);
             if input == 0 {
                 self.send(index, batch, work);
             } else if self.learn(batch.packet(index), work) {

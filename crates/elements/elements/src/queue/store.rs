@@ -162,6 +162,7 @@ impl Queue {
 
     fn push_over_the_front(&mut self, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
+            work.place_behind(index);
             if self.ring.len() >= self.capacity {
                 self.drops += 1;
                 let Some(oldest) = self.ring.pop_front() else {

@@ -59,10 +59,7 @@ impl Task for Unqueue {
         if !self.active {
             return Progress::Idle;
         }
-        let burst = match self.burst {
-            None => work.burst(),
-            Some(burst) => usize::try_from(burst).unwrap_or(usize::MAX),
-        };
+        let burst = work.burst_or(self.burst.map(|burst| usize::try_from(burst).unwrap_or(usize::MAX)));
         let left = u64::try_from(self.limit).map_or(u64::MAX, |limit| limit.saturating_sub(self.count));
         let most = burst.min(vector.room()).min(usize::try_from(left).unwrap_or(usize::MAX));
         if most == 0 {

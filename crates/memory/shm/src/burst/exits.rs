@@ -8,6 +8,30 @@
 /// The most packets that a vector holds, and so the capacity of each list.
 pub const LIST_CAPACITY: usize = 256;
 
+/// Whether packets are in the order of their arrival: that of their indices. None is listed twice.
+#[inline]
+pub fn is_in_order(list: &[u16]) -> bool {
+    // No early end: so it compiles to a few vector instructions.
+    list.iter().zip(&list[1.min(list.len())..]).fold(true, |all, (one, next)| all & (one < next))
+}
+
+/// Puts packets in the order of their arrival. None is listed twice.
+pub fn put_in_order(list: &mut [u16]) {
+    let mut listed = [0u64; LIST_CAPACITY / 64];
+    for &index in list.iter() {
+        listed[usize::from(index) / 64 % listed.len()] |= 1 << (index % 64);
+    }
+    let mut places = list.iter_mut();
+    for (word, bits) in listed.iter_mut().enumerate() {
+        while *bits != 0 {
+            if let Some(place) = places.next() {
+                *place = (word * 64) as u16 + bits.trailing_zeros() as u16;
+            }
+            *bits &= *bits - 1;
+        }
+    }
+}
+
 /// Most elements have no more exits than this.
 const FEW_LISTS: usize = 16;
 
@@ -139,18 +163,33 @@ impl Exits {
         *count += from.len() as u32;
     }
 
-    /// Merges packets into a list that must stay sorted by index.
+    /// Merges packets into a list that must stay in the order of arrival.
     #[inline]
     pub fn merge(&mut self, list: usize, from: &[u16]) {
-        let before = self.list(list).len();
         self.extend(list, from);
-        let (start, after) = (list * LIST_CAPACITY, self.list(list).len());
-        if before > 0
-            && before < after
-            && let Some(all) = self.lists.get_mut(start..start + after)
-        {
-            all.sort_unstable();
+        self.order(list);
+    }
+
+    /// Puts a list in the order of arrival.
+    #[inline]
+    pub fn order(&mut self, list: usize) {
+        if !is_in_order(self.list(list)) {
+            self.order_list(list);
         }
+    }
+
+    #[cold]
+    fn order_list(&mut self, list: usize) {
+        let (start, count) = (list * LIST_CAPACITY, self.list(list).len());
+        put_in_order(&mut self.lists[start..start + count]);
+    }
+
+    /// Puts the lists of packets that go on in the order of arrival: of ports, and the first `others` of the
+    /// third kind.
+    #[inline]
+    pub fn order_all(&mut self, others: usize) {
+        let first = self.outputs + self.reasons;
+        (0..self.outputs).chain(first..first + others).for_each(|list| self.order(list));
     }
 
     /// The same with all lists of `other`: ports, reasons and the first `others` of the third kind.
@@ -160,6 +199,14 @@ impl Exits {
             if !other.list(list).is_empty() {
                 self.merge(list, other.list(list));
             }
+        }
+    }
+
+    /// Keeps the first packets of a list on it.
+    #[inline]
+    pub fn truncate(&mut self, list: usize, packets: usize) {
+        if let Some(count) = self.counts.get_mut(list) {
+            *count = (*count).min(packets as u32);
         }
     }
 
@@ -176,5 +223,27 @@ impl Exits {
     #[inline]
     pub fn raw(&mut self) -> (*mut u16, *mut u32) {
         (self.lists.as_mut_ptr(), self.counts.as_mut_ptr())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_put_in_the_order_of_arrival() {
+        let mut exits = Exits::default();
+        exits.reset(2, 1, 1);
+        exits.extend(0, &[3, 64, 255]);
+        exits.merge(0, &[0, 65, 130]);
+        exits.extend(2, &[9]);
+        exits.extend(3, &[200, 7]);
+        exits.order_all(0);
+        assert_eq!(exits.output(0), [0, 3, 64, 65, 130, 255]);
+        assert_eq!((exits.output(1), exits.dropped(0), exits.other(0)), (&[][..], &[9][..], &[200, 7][..]));
+        exits.order_all(1);
+        assert_eq!(exits.other(0), [7, 200]);
+        assert!(is_in_order(&[]) && is_in_order(&[4]) && is_in_order(&[4, 5]));
+        assert!(!is_in_order(&[5, 4]) && !is_in_order(&[4, 4]));
     }
 }

@@ -8,7 +8,7 @@
 mod exits;
 mod vector;
 
-pub use exits::{Exits, LIST_CAPACITY};
+pub use exits::{Exits, LIST_CAPACITY, is_in_order, put_in_order};
 pub use vector::{Batch, Vector};
 
 use crate::Packet;

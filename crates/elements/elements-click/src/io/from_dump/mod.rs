@@ -329,7 +329,7 @@ impl Play for FromDump {
         if !self.active {
             return Progress::Idle;
         }
-        let burst = self.burst.unwrap_or(work.burst());
+        let burst = work.burst_or(self.burst);
         let mut next = Next::More;
         vector.fill(burst, |free| {
             let (filled, then) = self.receive(free, work);

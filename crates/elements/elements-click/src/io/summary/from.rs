@@ -389,7 +389,7 @@ impl Play for FromSummary {
         if !self.active {
             return Progress::Idle;
         }
-        let (burst, mut limit) = (self.burst.unwrap_or(work.burst()).min(vector.room()), LINES_AT_A_TIME);
+        let (burst, mut limit) = (work.burst_or(self.burst).min(vector.room()), LINES_AT_A_TIME);
         while vector.len() < burst {
             let Some(built) = self.format.waiting.take().or_else(|| self.next(&mut limit)) else { break };
             let now_ns = work.now_ns();

@@ -34,7 +34,7 @@ impl Host for Worker {
     fn burst(&self) -> usize {
         32
     }
-    fn emit(&mut self, _: usize, _: usize, _: &Packet) {}
+    fn emit(&mut self, _: usize, _: usize, _: u16, _: &Packet) {}
     fn count_dropped(&mut self, _node: usize, _reason: usize, _count: usize) {}
     fn drop(&mut self, _: usize, _: usize, _: &[Packet]) {}
     fn pull(&mut self, _: usize, _: usize, _: usize, _: &mut Vector) -> usize {
