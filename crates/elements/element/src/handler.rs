@@ -168,6 +168,11 @@ impl<T> Row<T> {
         )
     }
 
+    /// The same handler, which can also be read with an argument.
+    pub const fn or_ask(self, ask: Ask<T>) -> Row<T> {
+        Row { ask: Some(ask), ..self }
+    }
+
     const fn none(name: &'static str, merge: Merge) -> Row<T> {
         Row { name, merge, read: None, ask: None, write: None, press: None, numbered: None }
     }

@@ -5,10 +5,11 @@
 //! number of the next slot plus one, or 0 in the last segment; `segments` and `total` are valid in the head
 //! only. Freeing the head frees the chain.
 
-use crate::bytes::segments;
-use crate::descriptor::{BUF_BYTES, HEADROOM, Packet, flag};
+use crate::bytes::{PacketBytes, PacketBytesMut, segments};
+use crate::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet, flag, header};
 use crate::pool::{PacketPool, Pool};
 use crate::slot::{Segment, link, prefetch_data};
+use packet::Access;
 
 /// Bytes of a frame in its first segment, behind the headroom. Further segments hold the same number, so that
 /// a header can be pushed in front of any of them.
@@ -141,6 +142,43 @@ pub fn linearize(pool: &mut PacketPool, packet: &mut Packet) -> bool {
     }
     head.total = head.len;
     *packet = head;
+    true
+}
+
+/// Grows a packet by `n` bytes of 0 at its end. Where its last slot has no room for them, the packet is
+/// replaced by a copy in other slots, with the default headroom; bytes in front of the packet's first one are
+/// not copied.
+///
+/// False, and nothing changed, if the pool has too few slots or the packet would be longer than 64 KiB.
+#[must_use]
+pub fn grow(pool: &mut PacketPool, packet: &mut Packet, n: usize) -> bool {
+    const ZEROS: [u8; 256] = [0; 256];
+    let len = packet.total as usize;
+    if n == 0 {
+        return true;
+    }
+    if len + n > usize::from(u16::MAX) || packet.segments == 0 {
+        return false;
+    }
+    if packet.flags & flag::SHARED == 0 && packet.put(n) {
+        let mut bytes = PacketBytesMut::new(packet);
+        return (0..n).step_by(ZEROS.len()).all(|at| {
+            let chunk = ZEROS.as_slice().get(..ZEROS.len().min(n - at)).unwrap_or_default();
+            bytes.copy_in(len + at, chunk)
+        });
+    }
+    let mut frame = PacketBytes::new(packet).to_vec();
+    frame.resize(len + n, 0);
+    let Some(copy) = write_frame(pool, &frame) else { return false };
+    let mut copy = described(copy, packet);
+    for at in [&mut copy.mac, &mut copy.net, &mut copy.trans] {
+        if *at != NO_HEADER {
+            // What was in front of the packet is gone, and so is a header there.
+            *at = at.checked_sub(packet.data).map_or(NO_HEADER, |at| header(at.saturating_add(copy.data)));
+        }
+    }
+    pool.free_all(std::slice::from_ref(packet));
+    *packet = copy;
     true
 }
 

@@ -2,6 +2,7 @@
 
 use super::handler_call::Trigger;
 use super::rate::{Averages, SCALE};
+use click::config::parse;
 use element::value::{cell_text, fixed_point_text, written};
 use element::{BoxElement, Class, Configure, Element, PortCodes, Row, StateScope, Transparent, Work};
 use ir::Builder;
@@ -29,6 +30,22 @@ Passes packets unchanged and counts them.
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make,
+};
+
+/// The class.
+pub const MP: Class = Class {
+    name: "CounterMP",
+    page: "\
+# CounterMP([keywords COUNT_CALL, BYTE_COUNT_CALL, NO_RATE, ATOMIC])
+
+The same as Counter, which counts for each worker by itself.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `COUNT_CALL`, `BYTE_COUNT_CALL` as for Counter; `NO_RATE` and `ATOMIC` have no effect
+- **handlers**: as those of Counter
+- **difference**: with several workers each counts for itself, and calls when its own count is reached
+",
+    ..CLASS
 };
 
 const COUNT: u16 = 0;
@@ -59,6 +76,9 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     cx.transparent(|args| {
         let count_call = args.keyword("COUNT_CALL", Trigger::parse);
         let byte_call = args.keyword("BYTE_COUNT_CALL", Trigger::parse);
+        for keyword in ["NO_RATE", "ATOMIC"] {
+            let _ = args.keyword(keyword, parse::bool);
+        }
         Some(Counter { name, count_call, byte_call, rates: Averages::new(), now_ns: 0 })
     })
 }

@@ -26,6 +26,11 @@ impl HandlerCall {
         HandlerCall::of(first, rest, names)
     }
 
+    /// The call as an argument asks for it.
+    pub fn text(&self) -> String {
+        format!("{} {}", self.handler, self.value).trim_end().to_string()
+    }
+
     fn of(first: &Spanned, rest: &[Spanned], names: &dyn Names) -> Parsed<HandlerCall> {
         parse::handler(first, names)?;
         let value: Vec<&str> = rest.iter().map(Spanned::as_str).collect();
@@ -45,14 +50,16 @@ impl HandlerCall {
 
 /// A number of packets or bytes, and the handler to call when it is reached.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Trigger {
-    pub(super) at: u64,
-    pub(super) call: Option<HandlerCall>,
+pub struct Trigger {
+    /// The number.
+    pub at: u64,
+    /// The handler, if there is one.
+    pub call: Option<HandlerCall>,
 }
 
 impl Trigger {
     /// Reads `N [HANDLER [VALUE]]`.
-    pub(super) fn parse(text: &Spanned, names: &dyn Names) -> Parsed<Trigger> {
+    pub fn parse(text: &Spanned, names: &dyn Names) -> Parsed<Trigger> {
         let words = split_words(text);
         let Some((first, rest)) = words.split_first() else {
             return Err(Diagnostic::error(text.span, "a number is expected"));

@@ -73,6 +73,52 @@ Has no effect.
     ..ALIGNMENT_INFO
 };
 
+/// The class.
+pub const CLICKY_INFO: Class = Class {
+    name: "ClickyInfo",
+    summary: "hints for Clicky, Click's graphical interface; has no effect here",
+    page: "\
+# ClickyInfo(STYLE ...)
+
+Has no effect.
+
+- **ports**: none
+- **difference**: accepted and ignored: it says how Click's graphical interface shows the configuration
+",
+    ..ALIGNMENT_INFO
+};
+
+/// The class.
+pub const JIFFIE_CLOCK: Class = Class {
+    name: "JiffieClock",
+    summary: "a clock of FastClick's; has no effect here",
+    page: "\
+# JiffieClock([keywords])
+
+Has no effect.
+
+- **ports**: none
+- **difference**: accepted and ignored: each worker reads the clock once in each of its turns, so that elements
+  need no cheaper source of the time
+",
+    ..ALIGNMENT_INFO
+};
+
+/// The class.
+pub const TSC_CLOCK: Class = Class {
+    name: "TSCClock",
+    page: "\
+# TSCClock([keywords])
+
+Has no effect.
+
+- **ports**: none
+- **difference**: accepted and ignored: each worker reads the clock once in each of its turns, so that elements
+  need no cheaper source of the time
+",
+    ..JIFFIE_CLOCK
+};
+
 /// An element that no packet comes to.
 pub(crate) struct Information;
 

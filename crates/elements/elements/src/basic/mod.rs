@@ -2,17 +2,21 @@
 
 use element::Class;
 
+mod bypass;
 mod counter;
+mod cpu_switch;
 mod discard;
 pub mod handler_call;
 mod idle;
 pub mod information;
 mod null;
 mod output_choice;
+mod pad;
 mod paint;
 mod paint_switch;
 mod pull_switch;
 mod rate;
+mod store_data;
 mod strip;
 mod switch;
 pub(crate) mod tee;
@@ -20,17 +24,30 @@ mod truncate;
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[
+    &bypass::CLASS,
     &counter::CLASS,
+    &counter::MP,
+    &cpu_switch::CPU,
+    &cpu_switch::EXACT,
     &discard::CLASS,
     &idle::CLASS,
     &information::ADDRESS_INFO,
     &information::ALIGNMENT_INFO,
+    &information::CLICKY_INFO,
+    &information::JIFFIE_CLOCK,
     &information::SCHEDULE_INFO,
     &information::STATIC_THREAD_SCHED,
+    &information::TSC_CLOCK,
     &null::ALIGN,
+    &null::ENSURE_DPDK_BUFFER,
     &null::NULL,
+    &null::PIPELINER,
+    &null::PULL_NULL,
+    &null::PUSH_NULL,
+    &pad::CLASS,
     &paint::CLASS,
     &paint_switch::CHECK_PAINT,
+    &paint_switch::PAINT_RR,
     &paint_switch::PAINT_SWITCH,
     &paint_switch::PAINT_TEE,
     &pull_switch::PULL_SWITCH,
@@ -38,6 +55,7 @@ pub const CLASSES: &[&Class] = &[
     &output_choice::HASH,
     &output_choice::RANDOM,
     &output_choice::ROUND_ROBIN,
+    &store_data::CLASS,
     &strip::STRIP,
     &strip::STRIP_TO_NETWORK_HEADER,
     &strip::UNSTRIP,

@@ -1,4 +1,4 @@
-//! `Null` and `Align`: let packets pass.
+//! `Null` and elements that are nothing else here: let packets pass.
 
 use crate::program::Program;
 use click::config::{Args, parse};
@@ -34,6 +34,89 @@ Passes packets unchanged.
 - **difference**: packets are not moved, because nothing here needs aligned packets
 ",
     make: |cx| cx.transparent(make_align),
+    ..NULL
+};
+
+/// The class.
+pub const PUSH_NULL: Class = Class {
+    name: "PushNull",
+    page: "\
+# PushNull()
+
+Passes packets unchanged.
+
+- **ports**: 1 push input, 1 push output
+",
+    codes: PortCodes::new("1/1", "h/h"),
+    make: |cx| cx.transparent(|_| Some(null("PushNull"))),
+    ..NULL
+};
+
+/// The class.
+pub const PULL_NULL: Class = Class {
+    name: "PullNull",
+    page: "\
+# PullNull()
+
+Passes packets unchanged.
+
+- **ports**: 1 pull input, 1 pull output
+",
+    codes: PortCodes::new("1/1", "l/l"),
+    make: |cx| cx.transparent(|_| Some(null("PullNull"))),
+    ..NULL
+};
+
+/// The class.
+pub const ENSURE_DPDK_BUFFER: Class = Class {
+    name: "EnsureDPDKBuffer",
+    summary: "passes packets unchanged: all packets are in buffers that ports can send",
+    page: "\
+# EnsureDPDKBuffer([FORCE, keyword EXTRA_HEADROOM])
+
+Passes packets unchanged.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `FORCE` and `EXTRA_HEADROOM` have no effect
+- **difference**: FastClick copies packets into buffers of DPDK here. A DPDK port sends packets from any buffer of
+  Millrace
+",
+    make: |cx| {
+        cx.transparent(|args| {
+            let _ = args.positional("FORCE", parse::bool);
+            let _ = args.keyword("EXTRA_HEADROOM", parse::u32);
+            Some(null("EnsureDPDKBuffer"))
+        })
+    },
+    ..NULL
+};
+
+/// The class.
+pub const PIPELINER: Class = Class {
+    name: "Pipeliner",
+    summary: "passes packets on; each worker runs the whole graph",
+    page: "\
+# Pipeliner([keywords])
+
+Passes packets unchanged, on the worker that they are on.
+
+- **ports**: 1 input, 1 output, push
+- **arguments**: `CAPACITY`, `BLOCKING`, `ALWAYS_UP`, `ACTIVE`, `DIRECT_TRAVERSAL`, `HOME_THREAD_ID`, `NOUSELESS`,
+  `PREFETCH` and `VERBOSE` have no effect
+- **difference**: FastClick hands packets over to the thread that StaticThreadSched names. Here each worker runs
+  the whole graph on its own packets, and hands over those whose state another worker owns: a pipeline of workers
+  would move each packet from cache to cache. No packet waits here, so that none is dropped
+",
+    codes: PortCodes::new("1/1", "h/h"),
+    make: |cx| {
+        cx.transparent(|args| {
+            let keywords = ["CAPACITY", "BLOCKING", "ALWAYS_UP", "ACTIVE", "DIRECT_TRAVERSAL", "HOME_THREAD_ID"];
+            for keyword in keywords.into_iter().chain(["NOUSELESS", "PREFETCH", "VERBOSE"]) {
+                let _ = args.keyword(keyword, parse::any);
+            }
+            Some(null("Pipeliner"))
+        })
+    },
     ..NULL
 };
 

@@ -1,6 +1,7 @@
-//! `PaintSwitch`, `CheckPaint` and `PaintTee`: decide by the paint annotation.
+//! `PaintSwitch`, `PaintRR`, `CheckPaint` and `PaintTee`: decide by the paint annotation.
 
 use super::tee::Copier;
+use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::annotation;
 use element::{
@@ -29,6 +30,23 @@ every output.
     codes: PortCodes::SORTER,
     state: StateScope::PerWorker,
     make: |cx| cx.transparent(make_switch),
+};
+
+/// The class.
+pub const PAINT_RR: Class = Class {
+    name: "PaintRR",
+    summary: "sends packets to output chosen by paint annotation, modulo the number of outputs",
+    page: "\
+# PaintRR([ANNO])
+
+Sends each packet out of the output whose number is its paint annotation modulo the number of outputs.
+
+- **ports**: 1 input, 1 or more outputs, push
+- **arguments**: `ANNO`: which one-byte annotation, by name or offset, default `PAINT`
+",
+    codes: PortCodes::new("1/1-", "h/h"),
+    state: StateScope::None,
+    make: |cx| cx.transparent(make_round_robin),
 };
 
 /// The class.
@@ -81,6 +99,15 @@ struct PaintSwitch {
 fn make_switch(args: &mut Args<'_>) -> Option<PaintSwitch> {
     let anno = args.positional("ANNO", annotation(1)).unwrap_or(anno::PAINT);
     Some(PaintSwitch { anno, copier: Copier::default() })
+}
+
+fn make_round_robin(args: &mut Args<'_>) -> Option<Program> {
+    let paint = args.positional("ANNO", annotation(1)).unwrap_or(anno::PAINT);
+    Some(Program::new("PaintRR", &[], move |f| {
+        let none = f.drop_block("no-output");
+        let outputs = f.outputs() as u64;
+        f.emit_to(anno(paint) % outputs, none);
+    }))
 }
 
 impl Transparent for PaintSwitch {

@@ -14,6 +14,7 @@ mod ether_encap;
 mod ether_mirror;
 mod ether_rewrite;
 mod ether_switch;
+mod ether_vlan_encap;
 pub mod header;
 mod host_ether_filter;
 mod mark_mac_header;
@@ -33,6 +34,8 @@ pub const CLASSES: &[&Class] = &[
     &ether_mirror::CLASS,
     &ether_rewrite::CLASS,
     &ether_switch::CLASS,
+    &ether_vlan_encap::ENCAP,
+    &ether_vlan_encap::STRIP,
     &host_ether_filter::CLASS,
     &mark_mac_header::CLASS,
     &store_ether_address::CLASS,

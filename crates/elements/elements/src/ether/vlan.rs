@@ -57,9 +57,9 @@ Removes the outermost VLAN tag from each Ethernet frame that has one.
 };
 
 /// Bytes of a tag.
-const TAG_BYTES: usize = 4;
+pub(super) const TAG_BYTES: usize = 4;
 /// Type and tag control information, behind the addresses.
-const TAG: Field = Field::bytes(Base::Data, 12, 4);
+pub(super) const TAG: Field = Field::bytes(Base::Data, 12, 4);
 const NO_NATIVE: u64 = u64::MAX;
 const TCI_CELL: usize = 0;
 const NATIVE_CELL: usize = 1;
@@ -72,11 +72,19 @@ struct VlanEncap {
     ethertype: u16,
 }
 
-fn native_vlan(number: i64) -> Option<u16> {
+/// The identifier that gets no tag; `None` for a negative number.
+pub(super) fn native_vlan(number: i64) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
 fn make_encap(args: &mut Args<'_>) -> Option<Program<VlanEncap>> {
+    let (tci, native) = read_tag(args);
+    let ethertype = args.keyword("ETHERTYPE", parse::u16).unwrap_or(0x8100);
+    Some(encap(VlanEncap { tci, native, ethertype }))
+}
+
+/// Reads the tag, or `None` if the annotation has it, and the identifier that gets no tag.
+pub(super) fn read_tag(args: &mut Args<'_>) -> (Option<u16>, Option<u16>) {
     let given = args.positional("VLAN_TCI", |text, names| match text.as_str() {
         "ANNO" => Ok(None),
         _ => parse::u16(text, names).map(Some),
@@ -84,14 +92,12 @@ fn make_encap(args: &mut Args<'_>) -> Option<Program<VlanEncap>> {
     let pcp = args.positional("VLAN_PCP", parse::int_in(0..=7)).unwrap_or(0) as u16;
     let id = args.keyword("VLAN_ID", parse::int_in(0..=0xfff)).unwrap_or(0) as u16;
     let native = args.keyword("NATIVE_VLAN", parse::int_in(-1..=0xfff)).unwrap_or(0);
-    let ethertype = args.keyword("ETHERTYPE", parse::u16).unwrap_or(0x8100);
     let tci = match given {
         Some(None) => None,
         Some(Some(tci)) => Some(tci | pcp << 13),
         None => Some(id | pcp << 13),
     };
-    let native = native_vlan(native);
-    Some(encap(VlanEncap { tci, native, ethertype }))
+    (tci, native_vlan(native))
 }
 
 fn encap(encap: VlanEncap) -> Program<VlanEncap> {

@@ -67,7 +67,7 @@ const HEADER_LENGTH: usize = 2;
 const LENGTH: usize = 3;
 const CHECKSUM: usize = 4;
 const SOURCE: usize = 5;
-const FAULTS: Faults = Faults {
+pub(super) const FAULTS: Faults = Faults {
     what: "IP header check failed",
     names: &[
         "tiny-packet",
@@ -91,7 +91,8 @@ const FAULTS: Faults = Faults {
 /// Version 4 and a header length of 5 words: the smallest first byte of a good header.
 const FIRST_BYTE: u64 = 0x45;
 
-struct CheckIpHeader {
+/// The checks.
+pub(super) struct CheckIpHeader {
     class: &'static str,
     offset: u16,
     checksum: bool,
@@ -109,19 +110,7 @@ fn addresses(list: Vec<Ipv4Addr>) -> impl Iterator<Item = u32> {
 fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<BoxElement> {
     let element = cx.name.to_string();
     cx.transparent(|args| {
-        let (mut bad_sources, mut good_destinations) = (BTreeSet::new(), vec![]);
-        let interfaces = args.keyword("INTERFACES", parse::list(parse::ip4_or_prefix));
-        if let Some(interfaces) = interfaces {
-            for Ip4Prefix { address, mask } in interfaces {
-                bad_sources.insert(u32::from(address) | !u32::from(mask));
-                good_destinations.push(u32::from(address));
-            }
-            bad_sources.extend(NOBODY);
-        }
-        let bad = args.keyword("BADSRC", parse::list(parse::ip4));
-        bad_sources.extend(addresses(bad.unwrap_or_default()));
-        let good = args.keyword("GOODDST", parse::list(parse::ip4));
-        good_destinations.extend(addresses(good.unwrap_or_default()));
+        let (mut bad_sources, good_destinations) = read_keywords(args);
         let complaints = Complaints::new(&FAULTS, element, args);
         let checksum = args.keyword("CHECKSUM", parse::bool).unwrap_or(checksum);
         let at = offset_argument(args, &mut bad_sources);
@@ -129,6 +118,33 @@ fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<B
         let check = CheckIpHeader { class, offset, checksum, bad_sources, good_destinations };
         Some(Checker { complaints, check })
     })
+}
+
+/// The bad sources and the good destinations of `INTERFACES`, `BADSRC` and `GOODDST`.
+fn read_keywords(args: &mut Args<'_>) -> (BTreeSet<u32>, Vec<u32>) {
+    let (mut bad_sources, mut good_destinations) = (BTreeSet::new(), vec![]);
+    let interfaces = args.keyword("INTERFACES", parse::list(parse::ip4_or_prefix));
+    if let Some(interfaces) = interfaces {
+        for Ip4Prefix { address, mask } in interfaces {
+            bad_sources.insert(u32::from(address) | !u32::from(mask));
+            good_destinations.push(u32::from(address));
+        }
+        bad_sources.extend(NOBODY);
+    }
+    let bad = args.keyword("BADSRC", parse::list(parse::ip4));
+    bad_sources.extend(addresses(bad.unwrap_or_default()));
+    let good = args.keyword("GOODDST", parse::list(parse::ip4));
+    good_destinations.extend(addresses(good.unwrap_or_default()));
+    (bad_sources, good_destinations)
+}
+
+/// The same; `BADSRC` may be given by position, too.
+pub(super) fn read_sources(args: &mut Args<'_>) -> (BTreeSet<u32>, Vec<u32>) {
+    // No keyword has this name: it is the form by position of another one.
+    let old = args.positional("BADSRC*", parse::list(parse::ip4));
+    let (mut bad_sources, good_destinations) = read_keywords(args);
+    bad_sources.extend(old.into_iter().flat_map(|old| addresses(old).chain(NOBODY)));
+    (bad_sources, good_destinations)
 }
 
 /// `OFFSET`, or Click's old form `BADSRC, OFFSET`, which makes 0.0.0.0 and 255.255.255.255 bad too.
@@ -153,6 +169,15 @@ fn offset_argument(args: &mut Args<'_>, bad_sources: &mut BTreeSet<u32>) -> Opti
 }
 
 impl CheckIpHeader {
+    /// Checks a header at the packet's front, with its checksum.
+    pub(super) fn new(
+        class: &'static str,
+        bad_sources: BTreeSet<u32>,
+        good_destinations: Vec<u32>,
+    ) -> CheckIpHeader {
+        CheckIpHeader { class, offset: 0, checksum: true, bad_sources, good_destinations }
+    }
+
     /// Passes packets from good sources, or to good destinations; others continue at `bad`.
     fn check_source(&self, f: &mut Builder, bad: BlockId) {
         if self.bad_sources.is_empty() {

@@ -1,4 +1,4 @@
-//! Names of ICMP error types and their codes, as Click has them.
+//! Names of ICMP types and their codes, as Click has them.
 
 use click::config::{Names, Parsed, parse};
 use click::filter::ICMP_TYPES;
@@ -25,6 +25,11 @@ fn named(what: &str, text: &Spanned, names: &dyn Names, known: &[(&'static str, 
             None => error.help("a name or a number from 0 to 255 is expected"),
         }
     })
+}
+
+/// Reads any ICMP type.
+pub(super) fn any_type(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
+    named("type", text, names, ICMP_TYPES)
 }
 
 /// Reads an ICMP type that is an error.

@@ -39,15 +39,15 @@ before an output interface, since MYADDR is the address of the interface that th
             let address = args.mandatory_positional("MYADDR", parse::ip4);
             let others = args.positional("OTHERADDRS", parse::list(parse::ip4)).unwrap_or_default();
             let address = u32::from(address?);
-            let others = others.into_iter().map(u32::from).collect();
-            Some(GatewayOptions { address, others, drops: 0 })
+            Some(GatewayOptions::new(address, others.into_iter().map(u32::from).collect()))
         })
     },
 };
 
 element::reasons!(BAD_OPTION = "bad-option", NO_HEADER = "no-ip-header");
 
-struct GatewayOptions {
+/// What the options of a packet are processed with.
+pub(super) struct GatewayOptions {
     address: u32,
     others: Vec<u32>,
     drops: u64,
@@ -57,6 +57,20 @@ struct GatewayOptions {
 type Outcome = Result<bool, u8>;
 
 impl GatewayOptions {
+    /// For a router with that address at the interface that packets leave by, and these others.
+    pub(super) fn new(address: u32, others: Vec<u32>) -> GatewayOptions {
+        GatewayOptions { address, others, drops: 0 }
+    }
+
+    /// Processes a packet's options; whether they are good. `None` if there is no whole IP header.
+    pub(super) fn apply(&self, packet: &mut Packet) -> Option<bool> {
+        match self.handle(packet) {
+            Ok(()) => Some(true),
+            Err(BAD_OPTION) => Some(false),
+            Err(_) => None,
+        }
+    }
+
     /// Processes the options of a header of at least 20 bytes; `time` is the timestamp to record.
     fn process(&self, header: &mut [u8], time: u32) -> Outcome {
         let mut changed = false;

@@ -1,4 +1,5 @@
-//! `MarkIPHeader` and `StripIPHeader`: set the IP header annotation, and remove the header.
+//! `MarkIPHeader`, `StripIPHeader` and `UnstripIPHeader`: set the IP header annotation, remove the header, and put
+//! it back.
 
 use super::argument::offset;
 use crate::program::Program;
@@ -7,6 +8,7 @@ use element::{Class, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::{self, avail, load};
 use packet::field::{Base, IP_HL};
+use shm::descriptor::NO_HEADER;
 
 /// `MarkIPHeader`.
 pub const MARK: Class = Class {
@@ -46,6 +48,24 @@ Removes everything before the transport header: the IP header with its options, 
     ..MARK
 };
 
+/// `UnstripIPHeader`.
+pub const UNSTRIP: Class = Class {
+    name: "UnstripIPHeader",
+    summary: "restores outermost IP header",
+    page: "\
+# UnstripIPHeader()
+
+Restores the IP header that StripIPHeader removed: the packet begins at its network header again. A packet that
+begins there or before it stays as it is.
+
+- **ports**: 1 input, 1 output, agnostic
+- **annotations**: needs the network header
+- **drop reasons**: `no-ip-header`: the annotation is not set
+",
+    make: |cx| cx.transparent(|_| Some(unstrip())),
+    ..MARK
+};
+
 fn make_mark(args: &mut Args<'_>) -> Option<Program> {
     let offset = u64::from(args.positional("OFFSET", offset).unwrap_or(0));
     Some(Program::new("MarkIPHeader", &[], move |f| {
@@ -68,4 +88,19 @@ fn strip(f: &mut Builder) {
     f.check(header.at_most(avail(Base::Data)), bad);
     f.pull(header);
     f.emit(0);
+}
+
+fn unstrip() -> Program {
+    let program = Program::new("UnstripIPHeader", &[], |f| {
+        let stripped = f.slow_block("stripped");
+        // Headers before the front, and those that are not set, are large numbers.
+        f.check(expr::offset(Base::Net).less_than(1 << 32), stripped);
+        f.emit(0);
+    });
+    program.with_slow_path(&["no-ip-header"], false, |(), batch, _| {
+        batch.emit_if(0, |packet| {
+            let length = packet.data().checked_sub(packet.net).filter(|_| packet.net != NO_HEADER);
+            length.is_some_and(|length| packet.push(usize::from(length)))
+        });
+    })
 }

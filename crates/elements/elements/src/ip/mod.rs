@@ -10,12 +10,14 @@ mod checkicmpheader;
 mod checkipheader;
 mod checklength;
 mod checktransport;
+mod combo;
 pub(crate) mod complaint;
 mod decipttl;
 mod encap;
 mod fixipsrc;
 pub mod header;
 mod icmperror;
+mod icmpipencap;
 mod icmpname;
 mod ipaddress;
 mod ipfragmenter;
@@ -38,11 +40,15 @@ pub const CLASSES: &[&Class] = &[
     &checklength::CLASS,
     &checktransport::TCP,
     &checktransport::UDP,
+    &combo::INPUT,
+    &combo::OUTPUT,
     &decipttl::CLASS,
     &encap::IP,
     &encap::UDP,
     &fixipsrc::CLASS,
     &icmperror::CLASS,
+    &icmpipencap::CLASS,
+    &icmpipencap::PING,
     &ipaddress::GET,
     &ipaddress::SET,
     &ipfragmenter::CLASS,
@@ -51,6 +57,7 @@ pub const CLASSES: &[&Class] = &[
     &ipreassembler::CLASS,
     &markipheader::MARK,
     &markipheader::STRIP,
+    &markipheader::UNSTRIP,
     &setannobyte::CLASS,
     &setipchecksum::RESET,
     &setipchecksum::SET,

@@ -96,3 +96,11 @@ fn counter_calls_handlers_once_at_its_counts() {
     assert!(rig.write("count_call", "soon").is_err() && rig.write("count", "1").is_err());
     assert_eq!(mistakes("Counter", "COUNT_CALL x stop, BYTE_COUNT_CALL 1 a.", 1, 1).len(), 2);
 }
+
+#[test]
+fn counter_mp_counts_as_counter_does() {
+    let mut rig = Rig::new("CounterMP", "NO_RATE false, ATOMIC true, COUNT_CALL 3 sw.switch 1", 1, 1);
+    rig.push(0, &[packet(1, 60), packet(2, 100)]);
+    assert_eq!([rig.read("count"), rig.read("byte_count")], ["2", "160"]);
+    differential("CounterMP", "", 1, 1);
+}

@@ -3,6 +3,7 @@ use crate::testing::{Exit, Rig, TestPacket, dropped, mistakes};
 mod count;
 pub(crate) mod cramped;
 mod cut;
+mod grow;
 mod paint;
 mod pass;
 mod switch;

@@ -72,3 +72,16 @@ fn paint_tee_copies_one_colour() {
     assert_eq!([rig.read("color"), rig.read("copy_failures")], ["4", "0"]);
     differential("PaintTee", "1", 1, 2);
 }
+
+#[test]
+fn paint_rr_goes_by_the_paint_modulo_the_outputs() {
+    let mut rig = Rig::new("PaintRR", "", 1, 3);
+    for paint in [0, 1, 2, 3, 254, 255] {
+        let out = rig.push_one(0, &packet(0, 60).with_anno(anno::PAINT, paint));
+        assert_eq!(out.exit, Exit::Port(paint as usize % 3));
+    }
+    let mut rig = Rig::new("PaintRR", "PAINT2", 1, 2);
+    assert_eq!(rig.push_one(0, &packet(0, 60).with_anno(anno::PAINT2, 3)).exit, Exit::Port(1));
+    assert_eq!(mistakes("PaintRR", "DST_IP", 1, 1).len(), 1);
+    differential("PaintRR", "0", 1, 3);
+}

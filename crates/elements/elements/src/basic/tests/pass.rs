@@ -5,7 +5,17 @@ use crate::testing::{Exit, Rig, differential};
 
 #[test]
 fn null_and_align_change_nothing() {
-    for (class, config) in [("Null", ""), ("Align", "4, 2")] {
+    let pipeliner = "BLOCKING false, CAPACITY 4, ALWAYS_UP true";
+    for (class, config) in [
+        ("Null", ""),
+        ("PushNull", ""),
+        ("PullNull", ""),
+        ("Align", "4, 2"),
+        ("EnsureDPDKBuffer", "true, EXTRA_HEADROOM 4"),
+        ("Pipeliner", pipeliner),
+        ("CPUSwitch", ""),
+        ("ExactCPUSwitch", ""),
+    ] {
         let mut rig = Rig::new(class, config, 1, 1);
         let packet = packet(3, 61);
         let out = rig.push_one(0, &packet);
@@ -19,7 +29,7 @@ fn null_and_align_change_nothing() {
 
 #[test]
 fn information_elements_take_whatever_they_are_told() {
-    for class in ["AlignmentInfo", "ScheduleInfo"] {
+    for class in ["AlignmentInfo", "ScheduleInfo", "ClickyInfo", "JiffieClock", "TSCClock"] {
         Rig::new(class, "a 4 0, b 1, C 3", 0, 0);
     }
 }

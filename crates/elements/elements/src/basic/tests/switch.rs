@@ -116,3 +116,43 @@ fn pull_switch_pulls_from_where_it_is_told() {
     let mut rig = Rig::new("StaticPullSwitch", "9", 2, 1);
     assert!(rig.pull(0, 8).is_empty());
 }
+
+#[test]
+fn a_worker_has_an_output_of_its_own() {
+    use element::configure::Shape;
+    use element::testing::{TestServices, configure};
+    for class in ["CPUSwitch", "ExactCPUSwitch"] {
+        let class = element::find(crate::CLASSES, class).unwrap();
+        for worker in 0..4 {
+            let shape = Shape { inputs: 1, outputs: 3 };
+            let element =
+                configure(class, "e", "", shape, (worker, 4), &mut TestServices::default()).unwrap();
+            let program = element.lower(shape).unwrap().unwrap();
+            let text = ir::text::print(&program);
+            assert!(text.contains(&format!("emit {}", worker % 3)), "{text}");
+        }
+    }
+}
+
+#[test]
+fn bypass_leads_through_its_second_ports_while_it_is_active() {
+    let frame = packet(1, 60);
+    let mut rig = Rig::new("Bypass", "", 2, 2);
+    for (active, ports) in [("false", [0, 0]), ("true", [1, 0])] {
+        rig.write("active", active).unwrap();
+        assert_eq!(rig.read("active"), active);
+        let left = [0, 1].map(|input| rig.push_one(input, &frame).exit);
+        assert_eq!(left, ports.map(Exit::Port));
+        // Pulled: what feeds each output.
+        for (output, input) in [(0, usize::from(active == "true")), (1, 0)] {
+            rig.feed(input, std::slice::from_ref(&frame));
+            assert_eq!(rig.pull(output, 8).len(), 1, "{active} {output}");
+        }
+    }
+    let mut rig = Rig::new("Bypass", "true, INLINE true", 1, 1);
+    assert_eq!(rig.push_one(0, &frame).exit, Exit::Port(0));
+    rig.feed(0, &[frame]);
+    assert_eq!(rig.pull(0, 8).len(), 1);
+    assert!(rig.write("active", "often").is_err());
+    assert_eq!(mistakes("Bypass", "often, INLINE 3", 1, 2).len(), 2);
+}

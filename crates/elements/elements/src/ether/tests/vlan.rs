@@ -115,3 +115,60 @@ fn programs_agree_on_random_packets() {
         differential("VLANDecap", config, 1, 1);
     }
 }
+
+#[test]
+fn an_ethernet_header_with_a_tag_is_added_and_removed() {
+    let data = TestPacket::frame(&[0xaa, 0xab, 0xac, 0xad]);
+    let header = [2u8, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1];
+    let config = |rest: &str| format!("0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2, {rest}");
+    let added = |rest: &str, tci: u64| {
+        let mut rig = Rig::new("EtherVLANEncap", &config(rest), 1, 1);
+        rig.push_one(0, &data.clone().with_anno(anno::VLAN_TCI, tci)).packet
+    };
+    let mut strip = Rig::new("StripEtherVLANHeader", "", 1, 1);
+    for (rest, tci, tag) in [
+        ("1", 0, Some(1)),
+        ("ANNO", 1, Some(1)),
+        ("ANNO, NATIVE_VLAN 1", 1, None),
+        ("ANNO, NATIVE_VLAN 1", 0x2002, Some(0x2002)),
+        ("VLAN_ID 7, VLAN_PCP 1", 0, Some(0x2007)),
+        ("0x1000", 0, None),
+        ("0, NATIVE_VLAN -1", 0, Some(0)),
+    ] {
+        let out = added(rest, tci);
+        let mut wanted = header.to_vec();
+        wanted.extend(tag.into_iter().flat_map(|tci: u16| [0x81, 0, (tci >> 8) as u8, tci as u8]));
+        wanted.extend([8, 0]);
+        assert_eq!((out.mac, out.net), (Some(0), Some(wanted.len() as i32)), "{rest}");
+        wanted.extend(&data.bytes);
+        assert_eq!(out.bytes, wanted, "{rest}");
+        let back = strip.push_one(0, &out).packet;
+        assert_eq!((&back.bytes, back.anno(anno::VLAN_TCI)), (&data.bytes, tag.unwrap_or(0).into()));
+    }
+    let mut strip = Rig::new("StripEtherVLANHeader", "NATIVE_VLAN -1", 1, 1);
+    assert_eq!(strip.push_one(0, &added("0", 0)).exit, dropped("no-vlan-tag"));
+    assert_eq!(strip.push_one(0, &TestPacket::frame(&[0; 13])).exit, dropped("short-frame"));
+
+    let mut rig = Rig::new("EtherVLANEncap", &config("5"), 1, 1);
+    for (handler, value) in [
+        ("src", "00-00-C0-AE-67-EF"),
+        ("dst", "00-00-C0-4F-71-EF"),
+        ("ethertype", "34525"),
+        ("vlan_id", "9"),
+        ("vlan_pcp", "2"),
+        ("native_vlan", "4"),
+    ] {
+        rig.write(handler, value).unwrap();
+        assert_eq!(rig.read(handler), value);
+    }
+    let out = rig.push_one(0, &data).packet.bytes;
+    assert_eq!(out[..12], [0, 0, 0xc0, 0x4f, 0x71, 0xef, 0, 0, 0xc0, 0xae, 0x67, 0xef]);
+    assert_eq!(out[12..18], [0x81, 0, 0x40, 9, 0x86, 0xdd]);
+    rig.write("vlan_tci", "4").unwrap();
+    assert_eq!(rig.push_one(0, &data).packet.bytes.len(), 18);
+    assert_eq!(mistakes("EtherVLANEncap", "1, 2", 1, 1).len(), 2);
+    for rest in ["5", "ANNO, NATIVE_VLAN 3"] {
+        differential("EtherVLANEncap", &config(rest), 1, 1);
+    }
+    differential("StripEtherVLANHeader", "", 1, 1);
+}

@@ -120,3 +120,40 @@ fn packets_that_would_be_too_long_are_dropped() {
         differential(class, config, 1, 1);
     }
 }
+
+#[test]
+fn icmpipencap_puts_both_headers_in_front() {
+    let mut rig = Rig::new("ICMPIPEncap", "1.0.0.1, 2.0.0.2, echo, IDENTIFIER 3", 1, 1);
+    let out = rig.push(0, &[TestPacket::frame(b"data"), TestPacket::frame(b"")]);
+    for (at, out) in out.iter().enumerate() {
+        let ip = header(out);
+        assert_eq!((ip.source, ip.destination, ip.protocol.0), ([1, 0, 0, 1], [2, 0, 0, 2], 1));
+        assert_eq!((ip.time_to_live, ip.identification), (255, at as u16 + 1));
+        assert_checksums(&out.packet.bytes);
+        assert_eq!(out.packet.bytes[20..22], [8, 0]);
+        let numbers = [3u16, at as u16 + 1].map(u16::to_ne_bytes);
+        assert_eq!(out.packet.bytes[24..28], numbers.concat());
+        assert_eq!(out.packet.anno(anno::DST_IP), 0x0200_0002);
+    }
+    assert_eq!(out[0].packet.bytes[28..], *b"data");
+    let mut ping = Rig::new("ICMPPingEncap", "1.0.0.1, 2.0.0.2, IDENTIFIER 3", 1, 1);
+    assert_eq!(ping.push_one(0, &TestPacket::frame(b"data")).packet.bytes, out[0].packet.bytes);
+
+    for (kind, len) in [("timestamp", 20), ("17", 12), ("unreachable, net", 8)] {
+        let mut rig = Rig::new("ICMPIPEncap", &format!("1.0.0.1, 2.0.0.2, {kind}"), 1, 1);
+        let out = rig.push_one(0, &TestPacket::frame(b""));
+        assert_eq!((out.packet.bytes.len(), header(&out).source), (20 + len, [1, 0, 0, 1]));
+        assert_checksums(&out.packet.bytes);
+        rig.write("src", "9.9.9.9").unwrap();
+        rig.write("dst", "8.8.8.8").unwrap();
+        assert_eq!((rig.read("src"), rig.read("dst")), ("9.9.9.9".into(), "8.8.8.8".into()));
+        let ip = header(&rig.push_one(0, &TestPacket::frame(b"")));
+        assert_eq!((ip.source, ip.destination), ([9; 4], [8; 4]));
+    }
+    let long = TestPacket::frame(&[0; 65_508]);
+    assert_eq!(rig.push_one(0, &long).exit, dropped("too-long"));
+    for (config, count) in [("", 3), ("1.2.3.4, 1.2.3, ekko", 2), ("1.2.3.4, 1.2.3.4, 3, nett", 1)] {
+        let mistakes = Rig::try_new("ICMPIPEncap", config, 1, 1).err().unwrap();
+        assert_eq!(mistakes.lines().count(), count, "{config}: {mistakes}");
+    }
+}

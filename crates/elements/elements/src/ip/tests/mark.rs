@@ -112,3 +112,20 @@ fn checklength_sorts_out_long_packets() {
     assert!(Rig::try_new("CheckLength", "", 1, 1).is_err());
     differential("CheckLength", "60, EXTRA_LENGTH true", 1, 2);
 }
+
+#[test]
+fn unstrip_restores_the_ip_header() {
+    let mut rig = Rig::new("UnstripIPHeader", "", 1, 1);
+    let whole = with_options(&udp(b"hello"), &[1; 8]);
+    let mut stripped = Rig::new("StripIPHeader", "", 1, 1).push_one(0, &TestPacket::ip(&whole)).packet;
+    assert_eq!(stripped.net, Some(-28));
+    // The test's packets have nothing in front of them: only their place is right.
+    stripped.bytes = whole[28..].to_vec();
+    let out = rig.push_one(0, &stripped).packet;
+    assert_eq!((out.bytes.len(), out.net, out.trans), (whole.len(), Some(0), Some(28)));
+    let framed = TestPacket { net: Some(14), ..frame(&whole) };
+    assert_eq!(rig.push_one(0, &framed).packet, framed, "what begins before the header stays");
+    let bare = TestPacket { net: None, ..TestPacket::ip(&whole) };
+    assert_eq!(rig.push_one(0, &bare).exit, dropped("no-ip-header"));
+    differential("UnstripIPHeader", "", 1, 1);
+}

@@ -7,6 +7,7 @@ use etherparse::{Icmpv4Slice, IpNumber, Ipv4HeaderSlice, UdpHeaderSlice};
 
 mod change;
 mod check;
+mod combo;
 mod encap;
 mod error;
 mod fragment;
