@@ -532,6 +532,25 @@ impl<L: Library> Rig<L> {
         })
     }
 
+    /// The same beside another element, whose name and class are known and whose state it shares.
+    ///
+    /// # Panics
+    /// With the rendered mistakes, where the configuration has some.
+    pub fn with_named<T: Any + Send + Sync>(
+        class: &str,
+        config: &str,
+        (inputs, outputs): (usize, usize),
+        (name, of): (&str, &'static str),
+        state: &Arc<T>,
+    ) -> Rig<L> {
+        let key = format!("{name}: {}", std::any::type_name::<T>());
+        let built = Rig::build(class, config, Shape { inputs, outputs }, SLOTS, |_, services| {
+            services.classes.insert(name.to_string(), of);
+            services.shared.insert((Scope::Worker, key.clone()), Arc::clone(state) as _);
+        });
+        built.unwrap_or_else(|mistakes| panic!("{class}({config}): {mistakes}"))
+    }
+
     fn build(
         class: &str,
         config: &str,

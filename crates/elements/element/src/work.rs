@@ -10,6 +10,11 @@ use shm::pool::PacketPool;
 pub trait Host {
     /// The burst's clock in nanoseconds; it never goes back.
     fn now_ns(&self) -> u64;
+    /// The clock now: the time may have gone on since the burst began. Only elements that measure times inside
+    /// of a burst ask for it, once for each burst.
+    fn clock_ns(&self) -> u64 {
+        self.now_ns()
+    }
     /// The packet pool.
     fn pool(&mut self) -> &mut PacketPool;
     /// Packets to process at a time.
@@ -99,6 +104,11 @@ impl<'a> Work<'a> {
     #[inline]
     pub fn now_ns(&self) -> u64 {
         self.host.now_ns()
+    }
+
+    /// The clock now, later than the burst's by what was done since.
+    pub fn clock_ns(&self) -> u64 {
+        self.host.clock_ns()
     }
 
     /// Packets to process at a time.

@@ -1,8 +1,9 @@
 //! Elements that Click configurations name and chains do not need: scripts, captures as elements, summary
-//! dumps, generators, shapers, schedulers, active queue management, and printers.
+//! dumps, measurements, generators, shapers, schedulers, active queue management, and printers.
 //!
 //! The folders are those of the crate `elements`, which does not use this one.
 
+pub mod analysis;
 pub mod basic;
 pub mod ether;
 pub mod io;
@@ -16,5 +17,12 @@ pub mod testing;
 use element::Class;
 
 /// The classes, by folder.
-pub const CLASSES: &[&[&Class]] =
-    &[basic::CLASSES, ether::CLASSES, io::CLASSES, ip::CLASSES, queue::CLASSES, script::CLASSES];
+pub const CLASSES: &[&[&Class]] = &[
+    analysis::CLASSES,
+    basic::CLASSES,
+    ether::CLASSES,
+    io::CLASSES,
+    ip::CLASSES,
+    queue::CLASSES,
+    script::CLASSES,
+];

@@ -16,6 +16,10 @@ impl Host for Worker {
         self.now_ns
     }
 
+    fn clock_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
     fn pool(&mut self) -> &mut PacketPool {
         &mut self.pool
     }
