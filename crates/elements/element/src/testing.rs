@@ -93,7 +93,8 @@ impl Services for TestServices {
     }
 
     fn queues_near(&self, _element: &str) -> (Vec<String>, bool) {
-        self.queues.clone()
+        // An element stands alone unless a test says otherwise, and pushes.
+        (self.queues.0.clone(), self.queues.1 || self.queues.0.is_empty())
     }
 }
 

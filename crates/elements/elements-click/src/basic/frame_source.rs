@@ -19,7 +19,7 @@ pub const INFINITE_SOURCE: Class = Class {
 
 Makes packets and pushes them as fast as it can.
 
-- **ports**: no input, 1 push output
+- **ports**: no input, 1 output, push or pull
 - **arguments**: `DATA`: their contents; `LIMIT` (default -1): how many it makes, negative for no limit;
   `BURST`: packets at a time; `ACTIVE` (default true); `TIMESTAMP` (default true): whether packets get the
   time; `LENGTH` (default -1): their length, for which DATA is cut or repeated; `STOP` (default false): ends
@@ -29,9 +29,9 @@ Makes packets and pushes them as fast as it can.
 - **handlers**: `data`, `limit`, `burst`, `active`, `length` (read/write); `count` (read); `reset` (write);
   `burstsize`, `datasize`: old names of `burst` and `length`
 - **difference**: the default of `BURST` is the run's burst (Click: 1), because packets travel in
-  bursts here. The output is push only. With several workers each makes its own packets
+  bursts here. With several workers each makes its own packets
 ",
-    codes: PortCodes::new("0/1", "h/h"),
+    codes: PortCodes::new("0/1", "a/a"),
     state: StateScope::PerWorker,
     make: |cx| make(cx, infinite),
 };
@@ -45,13 +45,13 @@ pub const RATED_SOURCE: Class = Class {
 
 Makes RATE packets a second and pushes them.
 
-- **ports**: no input, 1 push output
+- **ports**: no input, 1 output, push or pull
 - **arguments**: `DATA`, `LIMIT`, `ACTIVE`, `LENGTH`, `STOP`, `END_CALL`, `HEADROOM` as for InfiniteSource;
   `RATE` (default 10): packets a second; `BANDWIDTH`: bytes a second, or with a unit (`384kbps`), instead
 - **annotations**: sets the timestamp
 - **handlers**: `data`, `rate`, `limit`, `active`, `length` (read/write); `count` (read); `reset` (write);
   `datasize`: old name of `length`
-- **difference**: the output is push only. With several workers each makes its own packets
+- **difference**: with several workers each makes its own packets
 ",
     make: |cx| make(cx, rated),
     ..INFINITE_SOURCE
@@ -73,6 +73,7 @@ Makes a packet every INTERVAL and pushes it.
 - **handlers**: `interval`, `data`, `limit`, `active` (read/write); `count` (read); `reset` (write)
 - **difference**: with several workers each makes its own packets
 ",
+    codes: PortCodes::new("0/1", "h/h"),
     make: |cx| make(cx, timed),
     ..INFINITE_SOURCE
 };
@@ -99,11 +100,13 @@ struct FrameSource {
     end_call: Option<HandlerCall>,
     count: u64,
     ended: bool,
+    /// Whether it pushes its packets; else they are pulled.
+    pushes: bool,
 }
 
 fn make(cx: &mut Configure<'_>, read: fn(&mut Args<'_>) -> FrameSource) -> Option<BoxElement> {
-    let name = cx.name.to_string();
-    cx.opaque(|args| Some(FrameSource { name, ..read(args) }))
+    let (name, pushes) = (cx.name.to_string(), cx.services.queues_near(cx.name).1);
+    cx.opaque(|args| Some(FrameSource { name, pushes, ..read(args) }))
 }
 
 fn infinite(args: &mut Args<'_>) -> FrameSource {
@@ -174,6 +177,7 @@ impl FrameSource {
             end_call: end_call.or(stop.then(HandlerCall::stop)),
             count: 0,
             ended: false,
+            pushes: true,
         }
     }
 
@@ -203,12 +207,24 @@ impl FrameSource {
     }
 }
 
-impl Opaque for FrameSource {}
+impl Opaque for FrameSource {
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        self.make(most, into, work)
+    }
+}
 
 impl Task for FrameSource {
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        let most = vector.room();
+        if self.make(most, vector, work) > 0 { Progress::Worked } else { Progress::Idle }
+    }
+}
+
+impl FrameSource {
+    /// Puts up to `most` packets that are due into a vector; their number.
+    fn make(&mut self, most: usize, vector: &mut Vector, work: &mut Work<'_>) -> usize {
         if !self.active {
-            return Progress::Idle;
+            return 0;
         }
         let left = u64::try_from(self.limit).map_or(u64::MAX, |limit| limit.saturating_sub(self.count));
         if left == 0 {
@@ -217,22 +233,23 @@ impl Task for FrameSource {
             {
                 call.call(&self.name, work);
             }
-            return Progress::Idle;
+            return 0;
         }
-        let most = self.due(work).min(vector.room()).min(usize::try_from(left).unwrap_or(usize::MAX));
+        let most =
+            self.due(work).min(most).min(vector.room()).min(usize::try_from(left).unwrap_or(usize::MAX));
         if most == 0 {
-            return Progress::Idle;
+            return 0;
         }
         let now_ns = work.now_ns();
         let count = self.data.make(most, if self.timestamp { now_ns } else { 0 }, vector, work);
         self.count_created(count, now_ns);
-        if count > 0 { Progress::Worked } else { Progress::Idle }
+        count
     }
 }
 
 impl Element for FrameSource {
     fn task(&mut self) -> Option<&mut dyn Task> {
-        Some(self)
+        self.pushes.then_some(self)
     }
 
     fn start(&mut self, work: &mut Work<'_>) {

@@ -1,4 +1,4 @@
-//! Captures and summary dumps as elements, and FastClick's `DPDKInfo`.
+//! Captures and summary dumps as elements, packets that are replayed, and FastClick's `DPDKInfo`.
 
 use element::Class;
 
@@ -6,13 +6,22 @@ mod dpdk_info;
 mod dump_file;
 mod from_dump;
 mod replay;
+mod replay_unqueue;
 mod sink;
+mod stored;
 mod summary;
 mod to_dump;
 
 /// The classes of this folder.
-pub const CLASSES: &[&Class] =
-    &[&dpdk_info::CLASS, &from_dump::CLASS, &summary::from::CLASS, &summary::to::CLASS, &to_dump::CLASS];
+pub const CLASSES: &[&Class] = &[
+    &dpdk_info::CLASS,
+    &from_dump::CLASS,
+    &replay_unqueue::ONE,
+    &replay_unqueue::SEVERAL,
+    &summary::from::CLASS,
+    &summary::to::CLASS,
+    &to_dump::CLASS,
+];
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::value::{fixed_point_text, written};
-use element::{Element, Opaque, Progress, Row, Task, Work, random};
+use element::{Configure, Element, Opaque, Progress, Row, Task, Work, random};
 use port::PortStats;
 use shm::burst::Vector;
 
@@ -19,6 +19,24 @@ pub(super) struct Replay<F> {
     pub(super) burst: Option<usize>,
     pub(super) stats: PortStats,
     pub(super) warnings: Vec<String>,
+    pub(super) wiring: Wiring,
+}
+
+/// How packets leave the element.
+pub(super) struct Wiring {
+    /// Whether it pushes them; else they are pulled.
+    pushes: bool,
+    /// Whether this worker plays the file.
+    here: bool,
+    /// The vector of a pull.
+    pulled: Option<Box<Vector>>,
+}
+
+impl Wiring {
+    /// As the element is wired.
+    pub(super) fn of(cx: &Configure<'_>) -> Wiring {
+        Wiring { pushes: cx.services.queues_near(cx.name).1, here: cx.worker == 0, pulled: None }
+    }
 }
 
 /// What a format does.
@@ -47,7 +65,29 @@ impl<F: 'static> Replay<F> {
         Row::button("stop", |replay, _| (replay.active, replay.stop_asked) = (false, true));
 }
 
-impl<F: Send> Opaque for Replay<F> where Replay<F>: Play {}
+impl<F: Send> Opaque for Replay<F>
+where
+    Replay<F>: Play,
+{
+    fn pull(&mut self, output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        if output > 0 || !self.wiring.here {
+            return 0;
+        }
+        // Its own vector: what the other one has already is none of its packets.
+        let mut pulled = self.wiring.pulled.take().unwrap_or_default();
+        let burst = self.burst.unwrap_or(usize::MAX).min(most).min(into.room());
+        let given = self.burst.replace(burst);
+        if burst > 0 {
+            self.run_task(&mut pulled, work);
+        }
+        self.burst = given;
+        let count = pulled.len();
+        pulled.iter().for_each(|packet| _ = into.push(packet));
+        pulled.clear();
+        self.wiring.pulled = Some(pulled);
+        count
+    }
+}
 
 impl<F: Send> Task for Replay<F>
 where
@@ -68,7 +108,7 @@ where
     element::facts!(reasons: Self::REASONS, handlers: Self::HANDLERS);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
-        Some(self)
+        self.wiring.pushes.then_some(self)
     }
 
     // From here on as in `Sink`, which has the same fields and another task.

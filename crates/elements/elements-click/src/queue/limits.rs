@@ -1,4 +1,4 @@
-//! The rate limit of `RatedUnqueue`, `Shaper` and their bandwidth variants.
+//! The rate limit of `RatedUnqueue`, `Shaper`, `RatedSplitter` and their bandwidth variants.
 
 use super::token_bucket::TokenBucket;
 use click::config::{Args, Names, Parsed, parse};
@@ -80,6 +80,23 @@ impl Limit {
     /// Fills the bucket.
     pub(super) fn reset(&mut self) {
         self.bucket.set_level(u64::MAX);
+    }
+
+    /// Adds the tokens since the last fill.
+    pub(super) fn fill(&mut self, now_ns: u64) {
+        self.bucket.fill(now_ns);
+    }
+
+    /// Whether the rate allows a packet of so many bytes now; its tokens are taken then.
+    pub(super) fn admits(&mut self, bytes: u64) -> bool {
+        let (admitted, tokens) = match self.unit {
+            Unit::Packets => (self.bucket.tokens() > 0, 1),
+            Unit::Bytes => (self.bucket.may_go(), bytes),
+        };
+        if admitted {
+            self.bucket.take(tokens);
+        }
+        admitted
     }
 
     /// Pulls up to `most` packets from input 0, as the rate allows. Returns their number, and whether the

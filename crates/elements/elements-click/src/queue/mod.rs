@@ -9,6 +9,9 @@ mod limits;
 mod rated;
 mod red;
 mod sched;
+mod splitter;
+mod time_sorted;
+mod timed_sink;
 pub(crate) mod token_bucket;
 
 /// The classes of this folder.
@@ -24,6 +27,10 @@ pub const CLASSES: &[&Class] = &[
     &sched::STRIDE,
     &rated::BANDWIDTH_SHAPER,
     &rated::SHAPER,
+    &splitter::BANDWIDTH_RATED_SPLITTER,
+    &splitter::RATED_SPLITTER,
+    &time_sorted::CLASS,
+    &timed_sink::CLASS,
 ];
 
 #[cfg(test)]

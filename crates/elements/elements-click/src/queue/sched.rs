@@ -1,6 +1,7 @@
 //! `RoundRobinSched`, `PrioSched` and `StrideSched`: choose the input to pull from.
 
-use click::config::parse;
+use click::config::{Names, Parsed, parse};
+use diag::{Span, Spanned};
 use element::value::written;
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use shm::burst::Vector;
@@ -54,7 +55,8 @@ Pulls packets from its inputs in proportion to their tickets (stride scheduling:
 1995).
 
 - **ports**: as many pull inputs as arguments, 1 pull output
-- **arguments**: `TICKETSI` (0 to 65536): tickets of input I; an input without tickets is not pulled from
+- **arguments**: `TICKETSI` (0 to 65536, which larger numbers count as): tickets of input I; an input without
+  tickets is not pulled from
 - **handlers**: `tickets0`, ... `tickets15` (read/write), for as many inputs as there are
 ",
     make: make_stride,
@@ -121,16 +123,29 @@ fn make_stride(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let inputs = cx.shape.inputs;
     let mut args = cx.args();
     let texts = args.rest();
-    let tickets: Vec<i64> =
-        texts.iter().filter_map(|text| args.read(text, parse::int_in(0..=MOST_TICKETS))).collect();
+    let tickets: Vec<(i64, Span)> =
+        texts.iter().filter_map(|text| Some((args.read(text, number_of_tickets)?, text.span))).collect();
     let span = args.span();
     let fine = args.finish();
     if texts.len() != inputs {
         cx.error(span, format!("{} inputs have tickets, but {inputs} are wired", texts.len()));
         return None;
     }
-    let client = |tickets: i64| Client { tickets: tickets as u64, pass: 0 };
+    for (input, (_, span)) in tickets.iter().enumerate().filter(|(_, (tickets, _))| *tickets > MOST_TICKETS) {
+        cx.diags.warning(*span, format!("the tickets of input {input} count as {MOST_TICKETS}"));
+    }
+    let client = |(tickets, _): (i64, Span)| Client { tickets: clamped(tickets), pass: 0 };
     fine.then(|| BoxElement::opaque(Stride { clients: tickets.into_iter().map(client).collect() }))
+}
+
+/// Reads a number of tickets, however large.
+fn number_of_tickets(text: &Spanned, names: &dyn Names) -> Parsed<i64> {
+    parse::int_in(0..=i64::MAX)(text, names)
+}
+
+/// A number of tickets that a stride can be computed for.
+fn clamped(tickets: i64) -> u64 {
+    tickets.clamp(0, MOST_TICKETS) as u64
 }
 
 impl Stride {
@@ -170,7 +185,7 @@ const HANDLERS: &[Row<Stride>] = &[Row::numbered(
     |stride| stride.clients.len(),
     |stride, input| Some(stride.clients.get(input)?.tickets.to_string()),
     |stride, input, value, _| {
-        let tickets = written(value, parse::int_in(0..=MOST_TICKETS))? as u64;
+        let tickets = clamped(written(value, number_of_tickets)?);
         stride.clients.get_mut(input).into_iter().for_each(|client| client.tickets = tickets);
         Ok(())
     },

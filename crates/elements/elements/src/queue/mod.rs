@@ -13,6 +13,7 @@ mod unqueue;
 pub const CLASSES: &[&Class] = &[
     &store::FRONT_DROP_QUEUE,
     &store::FULL_NOTE_QUEUE,
+    &store::MIXED_QUEUE,
     &store::NOTIFIER_QUEUE,
     &store::QUEUE,
     &store::SIMPLE_QUEUE,

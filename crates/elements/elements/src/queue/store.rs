@@ -94,11 +94,36 @@ pub const FRONT_DROP_QUEUE: Class = Class {
     ..QUEUE
 };
 
+/// The class.
+pub const MIXED_QUEUE: Class = Class {
+    name: "MixedQueue",
+    summary: "stores packets in a FIFO/LIFO queue",
+    page: "\
+# MixedQueue([CAPACITY])
+
+Keeps packets from input 0 behind those that it has, and packets from input 1 in front of them: first in, first out,
+and last in, first out. When it is full, a packet from input 0 is dropped; for a packet from input 1, the packet that
+would be pulled last is dropped.
+
+- **ports**: 2 push inputs; 1 pull output, and 1 push output for packets that do not fit
+- **arguments**: `CAPACITY` (default 1000): packets that it keeps at most
+- **handlers**: as those of Queue
+- **drop reasons**: those of Queue
+- **difference**: each worker has a queue of its own of that capacity, because packets do not cross workers here;
+  nobody is notified, because workers poll
+",
+    codes: PortCodes::new("2/1-2", "h/lh"),
+    make: |cx| make(cx, Full::Mixed),
+    ..QUEUE
+};
+
 /// What to drop when the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Full {
     DropNew,
     DropOld,
+    /// As the first at input 0. At input 1 packets are put in front, and the last one is dropped.
+    Mixed,
 }
 
 element::reasons!(FULL = "queue-full", RESET = "queue-reset", STOPPED = "queue-stopped");
@@ -160,6 +185,31 @@ impl Queue {
         }
     }
 
+    fn push_in_front(&mut self, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            if self.ring.len() >= self.capacity {
+                self.drops += 1;
+                let Some(last) = self.ring.pop_back() else {
+                    batch.emit_or_drop(index, 1, FULL);
+                    continue;
+                };
+                self.give_up(&last, work);
+            }
+            self.ring.push_front(*batch.packet(index));
+            work.hold(1);
+        }
+    }
+
+    /// Sends a packet that it held out of the second output, or drops it.
+    fn give_up(&self, packet: &Packet, work: &mut Work<'_>) {
+        work.release(1);
+        if self.has_overflow_output {
+            work.emit(1, packet);
+        } else {
+            work.drop(FULL, std::slice::from_ref(packet));
+        }
+    }
+
     fn push_over_the_front(&mut self, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             work.place_behind(index);
@@ -169,12 +219,7 @@ impl Queue {
                     batch.emit_or_drop(index, 1, FULL);
                     continue;
                 };
-                work.release(1);
-                if self.has_overflow_output {
-                    work.emit(1, &oldest);
-                } else {
-                    work.drop(FULL, std::slice::from_ref(&oldest));
-                }
+                self.give_up(&oldest, work);
             }
             self.ring.push_back(*batch.packet(index));
             work.hold(1);
@@ -183,12 +228,13 @@ impl Queue {
 }
 
 impl Opaque for Queue {
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+    fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         if self.doomed > 0 {
             self.drop_doomed(work);
         }
         match self.full {
-            Full::DropNew => self.push_all_that_fit(batch, work),
+            Full::Mixed if input == 1 => self.push_in_front(batch, work),
+            Full::DropNew | Full::Mixed => self.push_all_that_fit(batch, work),
             Full::DropOld => self.push_over_the_front(batch, work),
         }
         self.highwater = self.highwater.max(self.ring.len());
@@ -210,6 +256,7 @@ impl Opaque for Queue {
 
     fn lets_pass(&self, packets: usize) -> Result<(), &'static str> {
         match () {
+            () if self.full == Full::Mixed => Err("has two inputs"),
             () if !self.ring.is_empty() => Err("has packets that came before"),
             () if packets > self.capacity => Err("has no room for a burst"),
             () if self.published.is_watched() => Err("has a length that an element watches"),
@@ -220,7 +267,7 @@ impl Opaque for Queue {
     fn build_passing(&self, f: &mut Builder) -> bool {
         f.name("Queue");
         f.emit(0);
-        true
+        self.full != Full::Mixed
     }
 }
 
@@ -241,7 +288,7 @@ impl Queue {
         self.ring.reserve(self.capacity.saturating_sub(self.ring.len()));
         // Packets that no longer fit: the newest or the oldest, as when a packet comes to a full queue.
         let excess = self.length().saturating_sub(self.capacity);
-        if self.full == Full::DropNew {
+        if self.full != Full::DropOld {
             self.ring.rotate_right(excess);
         }
         self.doomed += excess;

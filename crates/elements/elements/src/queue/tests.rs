@@ -117,3 +117,30 @@ fn unqueue_moves_bursts_up_to_its_limit() {
     rig.feed(0, &packets(0..1));
     assert_eq!(rig.task().0, Progress::Idle);
 }
+
+#[test]
+fn a_mixed_queue_puts_packets_of_its_second_input_in_front() {
+    let numbers =
+        |packets: Vec<TestPacket>| packets.iter().map(|packet| packet.bytes[0]).collect::<Vec<u8>>();
+    let packet = |number: u8| TestPacket::frame(&[number; 60]);
+    let mut rig = Rig::new("MixedQueue", "3", 2, 2);
+    assert!(rig.push(0, &[packet(0), packet(1)]).is_empty());
+    assert!(rig.push(1, &[packet(10)]).is_empty());
+    // Full: input 0 drops what comes, input 1 what would come out last.
+    let out = rig.push(0, &[packet(2)]);
+    assert_eq!((out[0].exit.clone(), out[0].packet.bytes[0]), (Exit::Port(1), 2));
+    let out = rig.push(1, &[packet(11)]);
+    assert_eq!((out[0].exit.clone(), out[0].packet.bytes[0]), (Exit::Port(1), 1));
+    assert_eq!((rig.read("drops"), rig.read("length")), ("2".into(), "3".into()));
+    assert_eq!(numbers(rig.pull(0, 8)), [11, 10, 0]);
+    let mut rig = Rig::new("MixedQueue", "0", 2, 1);
+    for input in 0..2 {
+        assert_eq!(rig.push_one(input, &packet(0)).exit, dropped("queue-full"));
+    }
+    rig.write("capacity", "2").unwrap();
+    rig.push(0, &[packet(0), packet(1)]);
+    rig.write("capacity", "1").unwrap();
+    assert_eq!(numbers(rig.pull(0, 8)), [0]);
+    // A run in which some wait at its end.
+    rig.push(1, &[packet(5)]);
+}

@@ -153,3 +153,17 @@ fn sources_make_do_with_the_packets_that_there_are() {
     assert_eq!(run(&mut rig).len(), 64);
     assert_eq!(rig.read("count"), "64");
 }
+
+#[test]
+fn sources_whose_output_is_pulled_make_packets_then() {
+    let pulled = |class: &str, config: &str| {
+        Rig::beside_queue(class, config, 1, false, &std::sync::Arc::new(())).unwrap()
+    };
+    let mut rig = pulled("InfiniteSource", "abc, LIMIT 5, STOP true");
+    assert_eq!((rig.pull(0, 3).len(), rig.pull(0, 8).len()), (3, 2));
+    assert!(rig.pull(0, 8).is_empty() && rig.host().stopped);
+    let mut rig = pulled("RatedSource", "RATE 1000");
+    assert_eq!((rig.pull(0, 8).len(), rig.pull(0, 8).len()), (1, 0));
+    rig.advance(2_000_000);
+    assert_eq!(rig.pull(0, 8)[1].bytes.len(), 69);
+}

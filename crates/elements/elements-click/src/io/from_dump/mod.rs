@@ -4,7 +4,7 @@ mod capture_source;
 mod window;
 
 use super::dump_file::FileName;
-use super::replay::{Pace, Play, Replay, SAMPLING_SHIFT, Sampler, number_text};
+use super::replay::{Pace, Play, Replay, SAMPLING_SHIFT, Sampler, Wiring, number_text};
 use capture_source::{CaptureSource, Put};
 use click::config::{NoNames, parse, split_words};
 use diag::Spanned;
@@ -43,14 +43,14 @@ Reads packets from a pcap or pcapng file, as `tcpdump -w` and ToDump write them,
 - **handlers**: `count`, `sampling_prob`, `encap`, `filename`, `filesize`, `packet_filepos` (read);
   `active`, `filepos` (read/write); `reset_counts`, `reset_timing`, `extend_interval`, `stop` (write)
 - **drop reasons**: `not-ip`: FORCE_IP is set and the second output is not wired
-- **difference**: output 0 is push, not agnostic. Sampling picks the same packets in every run, so
+- **difference**: sampling picks the same packets in every run, so
   that runs are comparable. `FILEPOS` and the `filepos` handler reject a position where no frame starts,
   where Click emits garbage; they do not work with pcapng. Nanoseconds are kept. Compressed files are not
   read: pipe them into `-`. Of a damaged capture, every whole packet before the damage is
   emitted; the run's report states the damage and its byte. At the capture's end the source is finished:
   `active` and `extend_interval` restart it only if END_CALL kept it from ending
 ",
-    codes: PortCodes::new("0/1-2", "h/h"),
+    codes: PortCodes::new("0/1-2", "a/ah"),
     state: StateScope::OneWorker,
     make,
 };
@@ -168,6 +168,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         burst,
         stats: PortStats::default(),
         warnings: vec![],
+        wiring: Wiring::of(cx),
     };
     fine.then(|| BoxElement::opaque(element))
 }

@@ -1,7 +1,7 @@
 //! `FromIPSummaryDump`: makes packets from lines of text.
 
 use super::super::dump_file::{FileName, file_bytes};
-use super::super::replay::{Pace, Play, Replay, SAMPLING_SHIFT, Sampler, number_text};
+use super::super::replay::{Pace, Play, Replay, SAMPLING_SHIFT, Sampler, Wiring, number_text};
 use super::build::{Built, Defaults, Draft, Flow, protocol_number, put, set_checksums};
 use super::field::{self, Field};
 use super::lines::Lines;
@@ -39,11 +39,11 @@ Makes a packet for each line of a file that ToIPSummaryDump or ipsumdump wrote.
   extra length, extra packets, paint and aggregate
 - **handlers**: `sampling_prob`, `encap`, `filename`, `filesize`, `filepos` (read), `active` (read/write),
   `stop` (write)
-- **difference**: output 0 is push, not agnostic. A value that a line does not give is zero, never random, so
+- **difference**: a value that a line does not give is zero, never random, so
   that runs are alike; sampling picks the same packets in every run. Binary and compressed dumps are not read.
   The run's report lists invalid lines by number. Fields as for ToIPSummaryDump
 ",
-    codes: PortCodes::new("0/1", "h/h"),
+    codes: PortCodes::new("0/1", "a/a"),
     state: StateScope::OneWorker,
     make,
 };
@@ -143,6 +143,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         burst,
         stats: PortStats::default(),
         warnings: vec![],
+        wiring: Wiring::of(cx),
     };
     if let Some(name) = name {
         element.shown = name.shown(Direction::Receive);

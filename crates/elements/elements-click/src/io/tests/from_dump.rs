@@ -321,3 +321,18 @@ fn what_is_wrong_with_a_configuration_is_said_all_at_once() {
     assert!(mistakes.contains("neither pcap nor pcapng"), "{mistakes}");
     assert!(Rig::try_new("FromDump", "", 0, 1).err().unwrap().contains("FILENAME"));
 }
+
+#[test]
+fn a_capture_whose_packets_are_pulled() {
+    let folder = folder();
+    let frames: Vec<Vec<u8>> = (0..5).map(|number| udp_frame(&[number; 20])).collect();
+    let timed: Vec<(u64, &[u8])> = frames.iter().map(|frame| (7, frame.as_slice())).collect();
+    let path = write(&folder, "in.pcap", &pcap(1, &timed));
+    let config = format!("{}, STOP true", path.display());
+    let mut rig = Rig::beside_queue("FromDump", &config, 1, false, &std::sync::Arc::new(())).unwrap();
+    let bytes = |packets: Vec<TestPacket>| packets.into_iter().map(|packet| packet.bytes).collect::<Vec<_>>();
+    assert_eq!(bytes(rig.pull(0, 3)), frames[..3]);
+    assert_eq!(bytes(rig.pull(0, 64)), frames[3..]);
+    assert!(rig.pull(0, 64).is_empty());
+    assert!(rig.host().stopped);
+}

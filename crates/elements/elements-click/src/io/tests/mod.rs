@@ -2,6 +2,7 @@
 
 mod dpdk_info;
 mod from_dump;
+mod replay_unqueue;
 mod to_dump;
 
 use crate::testing::TestPacket;

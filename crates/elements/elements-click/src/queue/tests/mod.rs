@@ -173,8 +173,12 @@ fn strides_share_by_tickets() {
     assert!(rig.pull(0, 20).iter().any(|packet| packet.bytes[0] >= 100));
     assert!(rig.write("tickets3", "1").is_err() && rig.write("tickets0", "-1").is_err());
     assert_eq!(rig.pull(0, 200).len(), 90);
-    let mistakes = Rig::try_new("StrideSched", "1, 70000", 3, 1).err().unwrap();
+    let mistakes = Rig::try_new("StrideSched", "1, -7", 3, 1).err().unwrap();
     assert_eq!(mistakes.lines().count(), 2, "{mistakes}");
+    let mut rig = Rig::new("StrideSched", "70000", 1, 1);
+    assert_eq!(rig.read("tickets0"), "65536");
+    rig.write("tickets0", "99999").unwrap();
+    assert_eq!(rig.read("tickets0"), "65536");
 }
 
 #[test]
@@ -196,4 +200,104 @@ fn deficit_round_robin_shares_bytes() {
     let held = rig.host().node_counters[NodeCounter::Held as usize];
     assert_eq!(held, rig.host().node_counters[NodeCounter::Released as usize]);
     assert_eq!(Rig::try_new("DRRSched", "0", 2, 1).err().unwrap().lines().count(), 1);
+}
+
+fn stamped(times_ns: &[u64]) -> Vec<TestPacket> {
+    times_ns.iter().map(|at| TestPacket { timestamp_ns: *at, ..TestPacket::frame(&[0; 60]) }).collect()
+}
+
+fn times(packets: &[TestPacket]) -> Vec<u64> {
+    packets.iter().map(|packet| packet.timestamp_ns).collect()
+}
+
+#[test]
+fn streams_are_merged_by_time() {
+    for (config, first, merged, well_ordered) in [
+        ("", [1, 2, 10, 12, 55], [1, 2, 3, 8, 9, 10, 12, 14, 55], true),
+        ("", [1, 10, 2, 12, 55], [1, 3, 8, 9, 10, 2, 12, 14, 55], false),
+        ("BUFFER 3", [10, 2, 1, 12, 55], [1, 2, 3, 8, 9, 10, 12, 14, 55], true),
+        ("BUFFER 2", [10, 2, 1, 12, 55], [2, 1, 3, 8, 9, 10, 12, 14, 55], false),
+    ] {
+        let mut rig = Rig::new("TimeSortedSched", config, 2, 1);
+        rig.feed(0, &stamped(&first));
+        rig.feed(1, &stamped(&[3, 8, 9, 14]));
+        let mut got = times(&rig.pull(0, 4));
+        got.extend(times(&rig.pull(0, 100)));
+        assert_eq!(got, merged, "{config} {first:?}");
+        assert_eq!(rig.read("well_ordered"), well_ordered.to_string(), "{config} {first:?}");
+        assert!(!rig.host().stopped);
+    }
+    assert_eq!(Rig::try_new("TimeSortedSched", "BUFFER 0, STOP 2", 2, 1).err().unwrap().lines().count(), 2);
+}
+
+#[test]
+fn a_time_sorted_scheduler_stops_when_nothing_comes_any_more() {
+    let mut rig = Rig::new("TimeSortedSched", "STOP true", 2, 1);
+    rig.feed(0, &stamped(&[1]));
+    assert_eq!(rig.pull(0, 8).len(), 1);
+    assert!(rig.pull(0, 8).is_empty());
+    rig.advance(99 * MS);
+    assert!(rig.pull(0, 8).is_empty());
+    rig.feed(1, &stamped(&[2]));
+    assert_eq!(rig.pull(0, 8).len(), 1);
+    for (passed_ns, stopped) in [(0, false), (99 * MS, false), (MS, true)] {
+        rig.advance(passed_ns);
+        assert!(rig.pull(0, 8).is_empty());
+        assert_eq!(rig.host().stopped, stopped);
+    }
+    // What it holds when a run ends is accounted for.
+    let mut rig = Rig::new("TimeSortedSched", "BUFFER 4", 1, 1);
+    rig.feed(0, &stamped(&[1, 2, 3]));
+    assert_eq!(rig.pull(0, 1).len(), 1);
+}
+
+#[test]
+fn a_timed_sink_takes_a_packet_now_and_then() {
+    let mut rig = Rig::new("TimedSink", "0.01", 1, 0);
+    rig.feed(0, &packets(0..60));
+    assert!(rig.task().1.is_empty());
+    rig.advance(10 * MS);
+    assert_eq!((rig.task().1.len(), rig.task().1.len()), (1, 0));
+    rig.advance(35 * MS);
+    assert_eq!(rig.task().1.len(), 3);
+    rig.advance(5 * MS);
+    assert_eq!(rig.task().1.len(), 1);
+    assert_eq!(rig.read("interval"), "0.010000");
+    rig.write("interval", "1").unwrap();
+    assert!(rig.write("interval", "0").is_err());
+    assert_eq!(Rig::try_new("TimedSink", "0", 1, 0).err().unwrap().lines().count(), 1);
+    assert_eq!(Rig::new("TimedSink", "", 1, 0).read("interval"), "0.500000");
+}
+
+#[test]
+fn splitters_part_traffic_at_a_rate() {
+    use crate::testing::{Exit, dropped};
+    let count =
+        |out: Vec<crate::testing::Out>, exit: &Exit| out.iter().filter(|out| out.exit == *exit).count();
+    let frames = |len: usize| vec![TestPacket::frame(&vec![0; len]); 40];
+    let mut rig = Rig::new("RatedSplitter", "1000, BURST_SIZE 5", 1, 2);
+    assert_eq!(count(rig.push(0, &frames(60)), &Exit::Port(0)), 5);
+    rig.advance(3 * MS);
+    assert_eq!(count(rig.push(0, &frames(60)), &Exit::Port(0)), 3);
+    rig.write("rate", "10").unwrap();
+    assert_eq!(rig.read("rate"), "10");
+    let mut rig = Rig::new("RatedSplitter", "1000", 1, 1);
+    rig.advance(SECOND);
+    assert_eq!(count(rig.push(0, &frames(60)), &dropped("above-rate")), 20);
+
+    // The numbers of Click's own test, in 10 s of 20 packets a second, of 100 bytes.
+    for (config, every_ms, passed) in [
+        ("RATE 200Bps", 50, 20),
+        ("RATE 200Bps, BURST_BYTES 5000", 50, 70),
+        ("RATE 200Bps, BURST_DURATION 25", 50, 70),
+        ("RATE 10000Bps, BURST_BYTES 100", 5, 1001),
+    ] {
+        let mut rig = Rig::new("BandwidthRatedSplitter", config, 1, 2);
+        let mut through = 0;
+        for _ in 0..10_000 / every_ms {
+            through += count(rig.push(0, &[TestPacket::frame(&[0; 100])]), &Exit::Port(0));
+            rig.advance(every_ms * MS);
+        }
+        assert_eq!(through, passed, "{config}");
+    }
 }

@@ -99,5 +99,5 @@ fn mistakes_are_told() {
         assert!(mistakes.contains(part) && mistakes.lines().count() == 1, "{config}: {mistakes}");
     }
     let alone = Rig::try_new("RED", "5, 50, 0.1", 1, 1).err().unwrap();
-    assert!(alone.contains("no queue upstream"), "{alone}");
+    assert!(alone.contains("no queue downstream"), "{alone}");
 }
