@@ -27,11 +27,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("LookupIPRoute", "Click calls it RadixIPLookup today: use that, or DirectIPLookup"),
     ("LookupIPRouteMP", "use RadixIPLookup: every worker has the whole table"),
     ("LookupIP6Route", "use RadixIP6Lookup or another of the lookups that `millrace elements` lists"),
-    ("CounterMP", "use Counter: every worker counts for itself, and handlers add up"),
     ("AverageCounterMP", "use AverageCounter: every worker counts for itself, and handlers add up"),
     ("ToHost", "use ToDevice with an interface that the host has: `ToDevice(\"net_tap0,iface=tap0\")`"),
     ("FromHost", "use FromDevice with an interface that the host has: `FromDevice(\"net_tap0,iface=tap0\")`"),
-    ("PollDevice", "use FromDevice: devices are always polled"),
 ];
 
 /// The replacement for a class of Click or FastClick that does not exist here.

@@ -3,10 +3,11 @@
 use crate::program::Program;
 use click::config::{Args, parse};
 use element::random;
-use element::{Class, PortCodes, StateScope};
+use element::{BoxElement, Class, Element, Opaque, PortCodes, StateScope, Work};
 use ir::expr::{cell, load, select};
 use ir::{Builder, Expr, Value};
 use packet::field::{Base, Field};
+use shm::burst::Batch;
 use shm::chain::SEGMENT_BYTES;
 
 /// The class.
@@ -14,25 +15,52 @@ pub const ROUND_ROBIN: Class = Class {
     name: "RoundRobinSwitch",
     summary: "sends packets to round-robin outputs",
     page: "\
-# RoundRobinSwitch()
+# RoundRobinSwitch([keywords MAX, SPLITBATCH])
 
 Sends each packet to the output after that of the last packet.
 
 - **ports**: 1 input, 1 or more outputs, push
+- **arguments**: `MAX` (default: all): outputs that are used, the first ones; `SPLITBATCH` (default true): false sends
+  all packets of a burst that come together to one output
 ",
     codes: PortCodes::new("1/1-", "h/h"),
     state: StateScope::PerWorker,
     make: |cx| {
-        let round_robin = |f: &mut Builder, outputs: u64| {
+        let round_robin = |f: &mut Builder, outputs: u64| -> Expr {
             let next = f.cell("next", 0);
             let output = f.eval(cell(next));
             let after = f.eval(output + 1);
             f.set_cell(next, select(after.less_than(outputs), after, 0));
             output.into()
         };
-        cx.transparent(|_| Some(choose_output(round_robin)))
+        let outputs = cx.shape.outputs;
+        let (most, splits) = cx.read(|args| {
+            let most = args.keyword("MAX", parse::int_in(1..=outputs.max(1) as i64));
+            Some((most.map_or(outputs, |most| most as usize), args.keyword("SPLITBATCH", parse::bool)))
+        })?;
+        Some(match splits {
+            Some(false) => BoxElement::opaque(WholeBatches { outputs: most, next: 0 }),
+            _ => BoxElement::transparent(choose_output(move |f, _| round_robin(f, most as u64))),
+        })
     },
 };
+
+/// `RoundRobinSwitch` that does not split batches.
+struct WholeBatches {
+    outputs: usize,
+    next: usize,
+}
+
+impl Opaque for WholeBatches {
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        batch.list().iter().for_each(|index| batch.emit(*index, self.next));
+        self.next = (self.next + 1) % self.outputs.max(1);
+    }
+}
+
+impl Element for WholeBatches {
+    element::facts!(writes: false);
+}
 
 /// The class.
 pub const HASH: Class = Class {

@@ -43,7 +43,8 @@ sent to the group's Ethernet address (RFC 1112).
 - **ports**: input 0: IP packets, input 1: ARP replies with Ethernet header; output 0: Ethernet frames;
   output 1: queries (output 0 where it is not wired); push
 - **arguments**: `IP`: this router's address, or address with prefix; `ETH`: its Ethernet address (may be
-  left off if IP is a name for both); `TABLE`: an ARPTable to use; without it `CAPACITY`,
+  left off if IP is a name for both); `TABLE`: an ARPTable, or another ARPQuerier, whose
+  table is used; without it `CAPACITY`,
   `ENTRY_CAPACITY`, `ENTRY_PACKET_CAPACITY`, `CAPACITY_SLIM_FACTOR`, `TIMEOUT` as for ARPTable;
   `POLL_TIMEOUT` (default 1 minute): age at which an entry in use is queried again, 0 for never;
   `BROADCAST`: the network's broadcast address (default: by IP's prefix); `BROADCAST_POLL` (default false):
@@ -104,16 +105,18 @@ fn own_address(
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let query_output = cx.shape.outputs.saturating_sub(1);
     let mut args = cx.args();
-    let own = args.mandatory_positional("IP", own_address);
-    let mac = match own {
-        Some((_, Some(mac))) => Some(args.positional("ETH", parse::ether).unwrap_or(mac)),
-        _ => args.mandatory_positional("ETH", parse::ether),
-    };
+    // Keywords may stand in front of the addresses.
     let limits = Limits::read(&mut args);
     let table_name = args.keyword("TABLE", parse::element);
     let poll_ns = args.keyword("POLL_TIMEOUT", parse::seconds_ns).unwrap_or(60_000_000_000);
     let broadcast = args.keyword("BROADCAST", parse::ip4);
     let broadcast_poll = args.keyword("BROADCAST_POLL", parse::bool).unwrap_or(false);
+    args.set_keywords_aside();
+    let own = args.mandatory_positional("IP", own_address);
+    let mac = match own {
+        Some((_, Some(mac))) => Some(args.positional("ETH", parse::ether).unwrap_or(mac)),
+        _ => args.mandatory_positional("ETH", parse::ether),
+    };
     let fine = args.finish();
     let ((prefix, _), mac) = (own?, mac?);
     let neighbours = match table_name {
@@ -123,9 +126,9 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
             neighbours
         }
         Some(name) => match cx.services.element(cx.name, name.as_str()) {
-            Some((full, "ARPTable")) => arp_table::table(cx, &full)?,
+            Some((full, "ARPTable" | "ARPQuerier")) => arp_table::table(cx, &full)?,
             _ => {
-                cx.error(name.span, format!("`{name}` is no ARPTable"));
+                cx.error(name.span, format!("`{name}` is no ARPTable or ARPQuerier"));
                 return None;
             }
         },

@@ -19,7 +19,7 @@ pub const FROM_DEVICE: Class = Class {
     name: "FromDevice",
     summary: "reads packets from a port",
     page: "\
-# FromDevice(DEVNAME [, keywords])
+# FromDevice(DEVNAME [, PROMISC, SNAPLEN, keywords])
 
 Receives packets from a port and pushes them out.
 
@@ -43,6 +43,24 @@ Receives packets from a port and pushes them out.
 };
 
 /// The class.
+pub const POLL_DEVICE: Class = Class {
+    name: "PollDevice",
+    page: "\
+# PollDevice(DEVNAME [, PROMISC, BURST, keywords])
+
+As FromDevice, with the name and arguments of the element of Click's kernel module.
+
+- **ports**, **annotations**, **workers**, **handlers**: as for FromDevice, without the second output
+- **arguments**: `DEVNAME`, `BURST` and `ACTIVE` as for FromDevice. `PROMISC`, `TIMESTAMP`, `QUIET`, `LENGTH`, `HEADROOM`
+  and `ALLOW_NONEXISTENT` are accepted and have no effect
+- **difference**: all devices are polled here
+",
+    codes: PortCodes::new("0/1", "h/h"),
+    make: |cx| make_with(cx, &["PROMISC", "BURST"]),
+    ..FROM_DEVICE
+};
+
+/// The class.
 pub const FROM_DPDK_DEVICE: Class = Class {
     name: "FromDPDKDevice",
     summary: "reads packets from a DPDK port",
@@ -51,12 +69,14 @@ pub const FROM_DPDK_DEVICE: Class = Class {
 
 As FromDevice, with the name and arguments of FastClick's element. `PORT` is a port of the chain file, a
 PCI address or a DPDK device string. `N_QUEUES`, `MAXTHREADS`, `NDESC`, `MODE`, `NUMA`, `PROMISC`,
-`RSS_AGGREGATE`, `PAINT_QUEUE`, `VERBOSE`, `SCALE`, `THREADOFFSET` and the like are accepted and have no effect:
+`RSS_AGGREGATE`, `PAINT_QUEUE`, `PAUSE`, `MINTHREADS`, `VERBOSE`, `SCALE`, `THREADOFFSET` and the like are accepted and have no effect:
 each worker receives from its own queue.
+`FLOW_RULES_FILE` is refused: flow rules are not set in the card here.
 
 - **handlers**: `count`, `byte_count` (read), `active` (read/write), `reset_counts` (write)
 ",
     codes: PortCodes::new("0/1", "h/h"),
+    make: |cx| make_with(cx, &["QUEUE", "N_QUEUES"]),
     ..FROM_DEVICE
 };
 
@@ -79,17 +99,35 @@ struct FromDevice {
 pub(super) const DRIVER_KEYWORDS: &str = "\
     SNIFFER PROMISC SNAPLEN METHOD CAPTURE PROTOCOL HEADROOM OUTBOUND TIMESTAMP N_QUEUES MAXTHREADS \
     NDESC MODE NUMA RSS_AGGREGATE PAINT_QUEUE VERBOSE SCALE THREADOFFSET MTU MAC ALLOW_NONEXISTENT \
-    UP_CALL IQUEUE BLOCKING TIMEOUT NO_PAD DEBUG QUEUE NUM_RX RSS TCO UCO IPCO";
+    UP_CALL IQUEUE BLOCKING TIMEOUT NO_PAD DEBUG QUEUE NUM_RX RSS TCO UCO IPCO PAUSE MINTHREADS ALLOC QUIET LENGTH";
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
+    make_with(cx, &["PROMISC", "SNAPLEN"])
+}
+
+/// Makes an element whose arguments `places` may be given by position, behind the device.
+fn make_with(cx: &mut Configure<'_>, places: &[&'static str]) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("DEVNAME", parse::string);
-    let burst = args.keyword("BURST", parse::int_in(1..=256)).map(|burst| burst as usize);
+    let mut burst = None;
+    for place in places {
+        match *place {
+            "BURST" => burst = args.positional("BURST", parse::int_in(1..=256)),
+            "PROMISC" => _ = args.positional("PROMISC", parse::bool),
+            // Numbers and words that configure drivers.
+            other => _ = args.positional(other, parse::u32),
+        }
+    }
+    let burst = burst.or(args.keyword("BURST", parse::int_in(1..=256))).map(|burst| burst as usize);
     let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
     let force_ip = args.keyword("FORCE_IP", parse::bool).unwrap_or(false);
     if let Some(filter) = args.keyword("BPF_FILTER", parse::any).filter(|filter| !filter.is_empty()) {
         let help = "put an IPClassifier behind the element";
         args.error(filter.span, "filters of libpcap are not run here").help(help);
+    }
+    if let Some(rules) = args.keyword("FLOW_RULES_FILE", parse::any) {
+        let help = "put an IPFilter behind the element, which is compiled with the rest";
+        args.error(rules.span, "flow rules are not set in the card here").help(help);
     }
     for keyword in DRIVER_KEYWORDS.split(' ') {
         let _ = args.keyword(keyword, parse::any);

@@ -14,6 +14,7 @@ mod to_device;
 pub const CLASSES: &[&Class] = &[
     &from_device::FROM_DEVICE,
     &from_device::FROM_DPDK_DEVICE,
+    &from_device::POLL_DEVICE,
     &process_nf::PROCESS_NF,
     &to_device::TO_DEVICE,
     &to_device::TO_DPDK_DEVICE,

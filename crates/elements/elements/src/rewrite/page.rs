@@ -33,7 +33,8 @@ With the mapping (SA, SP, DA, DP) => (SA', SP', DA', DP') [FOUTPUT] comes the on
   a rewriter with which to share one), `DST_ANNO` (true: set the destination address annotation),
   `REPLY_ANNO` (a one-byte annotation: replies get the value that the first packet had). Old names are
   accepted: `CAPACITY`, `TIMEOUT`, `GUARANTEE`, `REAP_TIME`, `REAP_TCP`, `REAP_TCP_DONE`, `REAP_UDP`,
-  `TCP_DONE_GC_INCR`
+  `TCP_DONE_GC_INCR`; FastClick's `HANDLE_MIGRATION` has no effect, since packets are brought to the worker that
+  has their mapping
 - **further arguments**: `MAPPING ENDPOINT_INDEPENDENT` gives an internal address and port one external
   address and port, whatever it talks to (RFC 4787 REQ-1, RFC 5382 REQ-1; Click's behaviour and the
   default, ADDRESS_AND_PORT_DEPENDENT, lets one external port serve many remote ends), and hairpins: a

@@ -87,7 +87,9 @@ fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> 
             reap_interval_ns = reap_interval_ns.min(interval_ns.max(1));
         }
     }
-    args.keyword("TCP_DONE_GC_INCR", parse::bool);
+    for ignored in ["TCP_DONE_GC_INCR", "HANDLE_MIGRATION"] {
+        args.keyword(ignored, parse::bool);
+    }
     let capacity = args.keyword("CAPACITY", parse::any);
     let capacity = args.keyword("MAPPING_CAPACITY", parse::any).or(capacity);
     let dst_anno = !flavor.has_dst_anno || args.keyword("DST_ANNO", parse::bool).unwrap_or(true);

@@ -109,6 +109,14 @@ impl<'a> Args<'a> {
         rest
     }
 
+    /// Lets the keywords that were read so far take no position: bare values in front of them and behind them
+    /// are assigned to the positional declarations that follow, as after Click's `consume`.
+    pub fn set_keywords_aside(&mut self) {
+        for arg in self.args.iter_mut().filter(|arg| arg.state == ArgumentState::Named) {
+            arg.state = ArgumentState::Placed;
+        }
+    }
+
     /// Parses a text that was taken from these arguments in another way (a word of [`Args::rest`]), and
     /// records its error.
     pub fn read<T>(&mut self, text: &Spanned, parser: impl Parser<T>) -> Option<T> {

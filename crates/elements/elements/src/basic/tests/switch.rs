@@ -49,6 +49,13 @@ fn round_robin_goes_round() {
     assert_eq!(ports(&mut rig, &frames), [0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(ports(&mut rig, &frames[..2]), [1, 2]);
     differential("RoundRobinSwitch", "", 1, 5);
+    let mut rig = Rig::new("RoundRobinSwitch", "MAX 2, SPLITBATCH true", 1, 3);
+    assert_eq!(ports(&mut rig, &frames[..3]), [0, 1, 0]);
+    let mut rig = Rig::new("RoundRobinSwitch", "SPLITBATCH false", 1, 3);
+    for port in [0, 1, 2, 0] {
+        assert_eq!(ports(&mut rig, &frames[..3]), [port; 3]);
+    }
+    assert_eq!(mistakes("RoundRobinSwitch", "MAX 4, SPLITBATCH x", 1, 3).len(), 2);
 }
 
 /// The hash, byte by byte.

@@ -337,3 +337,24 @@ fn responder_configurations_are_checked() {
     assert!(complaints[1].contains("prefix is missing"));
     assert!(complaints[2].contains("more than one"));
 }
+
+#[test]
+fn keywords_of_a_querier_may_stand_in_front_of_its_addresses() {
+    let (ip, eth) = CONFIG.split_once(", ").unwrap();
+    for config in [
+        format!("TIMEOUT 60, {CONFIG}"),
+        format!("{ip}, CAPACITY 3, {eth}"),
+        format!("CAPACITY 3, {ip}, BROADCAST 10.0.0.255, {eth}, POLL_TIMEOUT 0"),
+    ] {
+        Rig::new("ARPQuerier", &config, 2, 2);
+    }
+    assert_eq!(mistakes("ARPQuerier", &format!("TIMEOUT 60, {CONFIG}, 3, COLOR 1"), 2, 2).len(), 2);
+    let named = element::testing::Rig::<crate::testing::Library>::with_named(
+        "ARPQuerier",
+        &format!("TABLE t, {CONFIG}"),
+        (2, 2),
+        ("t", "ARPTable"),
+        &std::sync::Arc::new(()),
+    );
+    drop(named);
+}

@@ -149,3 +149,25 @@ fn to_device_refuses_a_port_that_cannot_send() {
     let mistakes = Rig::with_ports("ToDevice", "in", 1, 0, open).err().unwrap();
     assert!(mistakes.contains("nothing can be sent to `in`"), "{mistakes}");
 }
+
+#[test]
+fn devices_take_arguments_by_position_as_in_click() {
+    for (class, config, count) in [
+        ("FromDevice", "in, 1", 32),
+        ("FromDevice", "in, true, 2000, BURST 5", 5),
+        ("PollDevice", "in, false, 7", 7),
+        ("PollDevice", "in, PROMISC true, BURST 6, QUIET true", 6),
+        ("FromDPDKDevice", "in, 0, 2, PAUSE full, MINTHREADS 2", 32),
+    ] {
+        let mut rig = Rig::with_ports(class, config, 0, 1, |_| generator(40)).unwrap();
+        assert_eq!(rig.task().1.len(), count, "{class}({config})");
+    }
+    for (class, config, part) in [
+        ("FromDevice", "in, maybe", "PROMISC"),
+        ("FromDevice", "in, 1, 2, 3", "too many arguments"),
+        ("FromDPDKDevice", "in, FLOW_RULES_FILE rules.txt", "flow rules are not set"),
+    ] {
+        let mistakes = Rig::with_ports(class, config, 0, 1, |_| generator(1)).err().unwrap();
+        assert!(mistakes.contains(part), "{mistakes}");
+    }
+}

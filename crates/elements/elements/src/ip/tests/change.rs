@@ -228,3 +228,25 @@ fn fixipsrc_acts_on_request_only() {
     assert!(Rig::try_new("FixIPSrc", "", 1, 1).is_err());
     differential("FixIPSrc", "7.7.7.7", 1, 1);
 }
+
+#[test]
+fn resetipchecksum_computes_the_transport_checksum_if_it_is_told() {
+    let mut rig = Rig::new("ResetIPChecksum", "L4 true", 1, 1);
+    for (ip, sum_at) in [(udp(b"hello"), 26), (tcp(b"hello"), 36)] {
+        let wrong = with_bytes(with_bytes(ip.clone(), 10, &[1, 2]), sum_at, &[3, 4]);
+        for packet in both_places(&wrong) {
+            assert_eq!(ip_of(&rig.push_one(0, &packet).packet), ip);
+        }
+        // A fragment, and one without a transport header.
+        let fragment = with_byte(wrong.clone(), 7, 3);
+        assert_eq!(rig.push_one(0, &TestPacket::ip(&fragment)).packet.bytes, fragment);
+        let bare = TestPacket { trans: None, ..TestPacket::ip(&wrong) };
+        assert_eq!(rig.push_one(0, &bare).packet.bytes[sum_at..sum_at + 2], [3, 4]);
+        let mut plain = Rig::new("ResetIPChecksum", "", 1, 1);
+        assert_eq!(plain.push_one(0, &TestPacket::ip(&wrong)).packet.bytes[sum_at..sum_at + 2], [3, 4]);
+    }
+    let silent = with_bytes(ping(b"hello"), 10, &[0, 0]);
+    assert_ip_checksum(&rig.push_one(0, &TestPacket::ip(&silent)).packet.bytes);
+    differential("ResetIPChecksum", "L4 true", 1, 1);
+    assert!(Rig::try_new("ResetIPChecksum", "L4 7", 1, 1).is_err());
+}
