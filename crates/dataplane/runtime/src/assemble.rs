@@ -220,6 +220,9 @@ fn make_node(
     let outputs = ends(&wires.after[id.0], &wired.outputs, false);
     let inputs = ends(&wires.before[id.0], &wired.inputs, true);
     let pulls = inputs.iter().any(Option::is_some);
+    let is_pulled = wired.outputs.contains(&Processing::Pull);
+    let answers = is_pulled && element.as_opaque().is_some_and(|element| element.answers_pull());
+    let answers_pull = answers || answers_pull(class);
     let task = element.task();
     let steering = task.as_ref().and_then(|task| task.steering());
     let is_from_port = task.as_ref().is_some_and(|task| shape.inputs == 0 && task.is_from_port());
@@ -254,8 +257,8 @@ fn make_node(
         entries: vec![],
         outputs,
         inputs,
-        answers_pull: answers_pull(class),
-        pulled: Pulled::of(answers_pull(class)),
+        answers_pull,
+        pulled: Pulled::of(answers_pull),
         elsewhere,
         is_hooked: elsewhere,
         counters: Arc::new(counters),

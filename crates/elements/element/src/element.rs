@@ -190,6 +190,12 @@ pub trait Opaque: Element {
         0
     }
 
+    /// Whether it answers pulls itself ([`Opaque::pull`]) where its output is pulled and the class leaves open whether
+    /// it is. Other elements are run over the packets that are pulled through their first input.
+    fn answers_pull(&self) -> bool {
+        false
+    }
+
     /// Of a queue: whether so many packets, pushed at once, may pass it without waiting in it. The host asks
     /// before the first packet and before each burst; what pulls from the queue is asked, too
     /// ([`Task::takes_at_once`]).

@@ -198,6 +198,10 @@ impl Opaque for AggregateCounter {
         }
     }
 
+    fn answers_pull(&self) -> bool {
+        true
+    }
+
     fn pull(&mut self, output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         self.stop_if_asked(work);
         let before = into.len();

@@ -208,14 +208,19 @@ impl FrameSource {
 }
 
 impl Opaque for FrameSource {
+    fn answers_pull(&self) -> bool {
+        true
+    }
+
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         self.make(most, into, work)
     }
 }
 
 impl Task for FrameSource {
+    /// Of a source whose packets are pulled, it only keeps the run going.
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
-        let most = vector.room();
+        let most = if self.pushes { vector.room() } else { 0 };
         if self.make(most, vector, work) > 0 { Progress::Worked } else { Progress::Idle }
     }
 }
@@ -249,7 +254,7 @@ impl FrameSource {
 
 impl Element for FrameSource {
     fn task(&mut self) -> Option<&mut dyn Task> {
-        self.pushes.then_some(self)
+        Some(self)
     }
 
     fn start(&mut self, work: &mut Work<'_>) {

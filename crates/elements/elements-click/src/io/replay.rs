@@ -28,6 +28,8 @@ pub(super) struct Wiring {
     pushes: bool,
     /// Whether this worker plays the file.
     here: bool,
+    /// Whether the last pull found that there will be no more packets.
+    is_over: bool,
     /// The vector of a pull.
     pulled: Option<Box<Vector>>,
 }
@@ -35,7 +37,12 @@ pub(super) struct Wiring {
 impl Wiring {
     /// As the element is wired.
     pub(super) fn of(cx: &Configure<'_>) -> Wiring {
-        Wiring { pushes: cx.services.queues_near(cx.name).1, here: cx.worker == 0, pulled: None }
+        Wiring {
+            pushes: cx.services.queues_near(cx.name).1,
+            here: cx.worker == 0,
+            is_over: false,
+            pulled: None,
+        }
     }
 }
 
@@ -69,6 +76,10 @@ impl<F: Send> Opaque for Replay<F>
 where
     Replay<F>: Play,
 {
+    fn answers_pull(&self) -> bool {
+        true
+    }
+
     fn pull(&mut self, output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         if output > 0 || !self.wiring.here {
             return 0;
@@ -78,7 +89,7 @@ where
         let burst = self.burst.unwrap_or(usize::MAX).min(most).min(into.room());
         let given = self.burst.replace(burst);
         if burst > 0 {
-            self.run_task(&mut pulled, work);
+            self.wiring.is_over = self.play_once(&mut pulled, work) == Progress::Finished;
         }
         self.burst = given;
         let count = pulled.len();
@@ -93,7 +104,21 @@ impl<F: Send> Task for Replay<F>
 where
     Replay<F>: Play,
 {
+    /// Of an element whose packets are pulled, it only says whether more of them may come.
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        match (self.wiring.pushes, self.wiring.is_over) {
+            (true, _) => self.play_once(vector, work),
+            (false, true) => Progress::Finished,
+            (false, false) => Progress::Idle,
+        }
+    }
+}
+
+impl<F: Send> Replay<F>
+where
+    Replay<F>: Play,
+{
+    fn play_once(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if std::mem::take(&mut self.stop_asked) {
             work.stop();
         }
@@ -108,7 +133,7 @@ where
     element::facts!(reasons: Self::REASONS, handlers: Self::HANDLERS);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
-        self.wiring.pushes.then_some(self)
+        Some(self)
     }
 
     // From here on as in `Sink`, which has the same fields and another task.

@@ -203,20 +203,29 @@ impl FastUdpFlows {
 }
 
 impl Opaque for FastUdpFlows {
+    fn answers_pull(&self) -> bool {
+        true
+    }
+
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         self.make(most, into, work)
     }
 }
 
 impl Task for FastUdpFlows {
+    /// Of a source whose packets are pulled, it only keeps the run going.
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
-        if self.make(work.burst(), vector, work) > 0 { Progress::Worked } else { Progress::Idle }
+        if self.pushes && self.make(work.burst(), vector, work) > 0 {
+            Progress::Worked
+        } else {
+            Progress::Idle
+        }
     }
 }
 
 impl Element for FastUdpFlows {
     fn task(&mut self) -> Option<&mut dyn Task> {
-        self.pushes.then_some(self)
+        Some(self)
     }
 
     element::facts!(handlers: HANDLERS);

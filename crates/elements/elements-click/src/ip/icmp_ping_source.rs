@@ -268,6 +268,10 @@ impl Opaque for PingSource {
         }
     }
 
+    fn answers_pull(&self) -> bool {
+        true
+    }
+
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         let most = most.min(usize::try_from(self.left()).unwrap_or(usize::MAX));
         into.push_from(most, || self.next(work))
@@ -275,9 +279,10 @@ impl Opaque for PingSource {
 }
 
 impl Task for PingSource {
+    /// Of a source whose packets are pulled, it only keeps the run going.
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         let now_ns = work.now_ns();
-        if self.left() == 0 || now_ns < self.next_ns {
+        if !self.pushes || self.left() == 0 || now_ns < self.next_ns {
             return Progress::Idle;
         }
         let made = vector.push_from(1, || self.next(work));
@@ -297,7 +302,7 @@ impl Element for PingSource {
     element::facts!(writes: false, reasons: REASONS);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
-        self.pushes.then_some(self)
+        Some(self)
     }
 
     fn start(&mut self, work: &mut Work<'_>) {

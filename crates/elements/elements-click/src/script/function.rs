@@ -19,7 +19,7 @@ pub fn call(name: &str, args: &str, random: &mut dyn FnMut(u64) -> u64) -> Optio
             fold(name, args)
         }
         "mod" | "rem" => remainder(name, args),
-        "neg" | "abs" | "ceil" => one_number(name, args),
+        "neg" | "abs" | "ceil" | "floor" | "round" => one_number(name, args),
         "eq" | "ne" | "lt" | "le" | "gt" | "ge" => compare(name, args),
         "not" => truth(args).map(|value| (!value).to_string()).ok_or_else(|| "a Boolean is expected".into()),
         "and" | "nand" => logic(args, true).map(|value| (value == (name == "and")).to_string()),
@@ -119,7 +119,9 @@ fn one_number(name: &str, args: &str) -> Result<String, String> {
         (_, Number::Int(value)) => Number::Int(value),
         ("neg", Number::Real(value)) => Number::Real(-value),
         ("abs", Number::Real(value)) => Number::Real(value.abs()),
-        (_, Number::Real(value)) => Number::Real(value.ceil()),
+        ("ceil", Number::Real(value)) => Number::Real(value.ceil()),
+        ("floor", Number::Real(value)) => Number::Real(value.floor()),
+        (_, Number::Real(value)) => Number::Real(value.round()),
     }
     .text())
 }
@@ -192,6 +194,11 @@ mod tests {
             ("neg 5", "-5"),
             ("abs -5.25", "5.25"),
             ("ceil 1.2", "2"),
+            ("floor 1.8", "1"),
+            ("floor -1.2", "-2"),
+            ("round 1.5", "2"),
+            ("round -1.4", "-1"),
+            ("round 7", "7"),
             ("min 5 10 2", "2"),
             ("max 5 10 2", "10"),
             ("avg 5 10 3", "6"),

@@ -49,7 +49,7 @@ Executes instructions: sets variables, reads and writes handlers, waits, and end
   `wait_step`, `wait_stop`, `wait_time`, `wait_for` are other names of `pause` and `wait`. Instructions
   ending in `q` remove a level of quotes
 - **substitution**: `$var`, `${var-default}`, `$(handler args)`, `$?` (status of the last write), `$args`,
-  `$1`, `$#`. Functions: add sub mul div idiv mod rem neg abs ceil min max avg count popcount gt_vec eq ne lt
+  `$1`, `$#`. Functions: add sub mul div idiv mod rem neg abs ceil floor round min max avg count popcount gt_vec eq ne lt
   le gt ge not and or nand nor if in first length unquote sprintf random now cat catq get shift readable
   htons htonl ntohs ntohl
 - **handlers**: `step`, `goto`, `run`, `set` (write); exported variables (read); `run` and the functions, for

@@ -19,7 +19,8 @@ of packets only then. On a pull path, output 0 pulls from input 1 while it is ac
 - **arguments**: `ACTIVE` (default false); `INLINE` has no effect
 - **handlers**: `active` (read/write)
 - **difference**: packets always pass the element itself; Click connects its neighbours with each other unless
-  INLINE is set, which changes nothing else
+  INLINE is set, which changes nothing else. On a pull path, packets that output 1 gives cannot come back by input
+  1: an element that is being pulled from gives no packets
 ",
     codes: PortCodes::new("1-2/1-2", "a/a"),
     state: StateScope::PerWorker,
@@ -44,6 +45,10 @@ impl Opaque for Bypass {
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         let port = usize::from(self.active && input == 0 && batch.outputs() > 1);
         batch.list().iter().for_each(|index| batch.emit(*index, port));
+    }
+
+    fn answers_pull(&self) -> bool {
+        true
     }
 
     fn pull(&mut self, output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {

@@ -9,6 +9,7 @@ mod discard;
 pub mod handler_call;
 mod idle;
 pub mod information;
+mod input_switch;
 mod null;
 mod output_choice;
 mod pad;
@@ -31,6 +32,7 @@ pub const CLASSES: &[&Class] = &[
     &cpu_switch::EXACT,
     &discard::CLASS,
     &idle::CLASS,
+    &input_switch::CLASS,
     &information::ADDRESS_INFO,
     &information::ALIGNMENT_INFO,
     &information::CLICKY_INFO,

@@ -2,7 +2,8 @@
 
 use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, PortCodes, StateScope};
+use element::{Class, Element, Opaque, PortCodes, StateScope, Work};
+use shm::burst::Vector;
 
 /// The class.
 pub const NULL: Class = Class {
@@ -63,7 +64,7 @@ Passes packets unchanged.
 - **ports**: 1 pull input, 1 pull output
 ",
     codes: PortCodes::new("1/1", "l/l"),
-    make: |cx| cx.transparent(|_| Some(null("PullNull"))),
+    make: |cx| cx.opaque(|_| Some(PullNull)),
     ..NULL
 };
 
@@ -119,6 +120,19 @@ Passes packets unchanged, on the worker that they are on.
     },
     ..NULL
 };
+
+/// It answers pulls itself, as its class says.
+struct PullNull;
+
+impl Opaque for PullNull {
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        work.pull(0, most, into)
+    }
+}
+
+impl Element for PullNull {
+    element::facts!(writes: false);
+}
 
 fn null(class: &'static str) -> Program {
     Program::new(class, &[], |f| f.emit(0))

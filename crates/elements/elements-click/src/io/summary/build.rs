@@ -1,6 +1,7 @@
 //! Builds a packet from the fields of a line.
 
 use super::field::{Field, TCP_FLAGS};
+use super::options::{read_ip, read_tcp};
 use crate::ip::icmp_name;
 use click::config::parse::{self, plain};
 use click::config::unquote_bytes;
@@ -74,11 +75,13 @@ pub struct Draft {
     fragment: Option<u16>,
     protocol: Option<u8>,
     ip_header_bytes: Option<usize>,
+    ip_options: Vec<u8>,
     ip_len: Option<u32>,
     wire_len: Option<u32>,
     ports: [Option<u16>; 2],
     tcp: [u8; TCP_BYTES],
     tcp_header_bytes: Option<usize>,
+    tcp_options: Vec<u8>,
     udp_len: Option<u16>,
     icmp: [u8; 8],
     icmp_type_known: bool,
@@ -217,6 +220,7 @@ impl Draft {
             Field::Sum => put(&mut self.ip, 10, &word(text)?.to_be_bytes()),
             Field::Protocol => self.protocol = Some(protocol_number(text)?),
             Field::HeaderLength => self.ip_header_bytes = Some(at_most(text, 60)? as usize),
+            Field::IpOptions => self.ip_options = read_ip(text)?,
             Field::Length => self.ip_len = Some(long(text)?),
             Field::SourcePort => self.ports[0] = Some(word(text)?),
             Field::DestinationPort => self.ports[1] = Some(word(text)?),
@@ -226,6 +230,12 @@ impl Draft {
             Field::TcpFlags => put(&mut self.tcp, 12, &tcp_flags(text)?.to_be_bytes()),
             Field::TcpWindow => put(&mut self.tcp, 14, &word(text)?.to_be_bytes()),
             Field::TcpUrgent => put(&mut self.tcp, 18, &word(text)?.to_be_bytes()),
+            Field::TcpOptions => self.tcp_options = read_tcp(text)?,
+            Field::TcpNoTimestampOptions | Field::TcpSackOptions if self.tcp_options.is_empty() => {
+                self.tcp_options = read_tcp(text)?;
+            }
+            // `tcp_opt` has them already.
+            Field::TcpNoTimestampOptions | Field::TcpSackOptions => {}
             Field::UdpLength => self.udp_len = Some(word(text)?),
             Field::IcmpType | Field::IcmpTypeName => {
                 self.icmp[0] = icmp_name::number(text).or_else(|| byte(text))?;
@@ -283,8 +293,9 @@ impl Draft {
     ) -> usize {
         let proto = self.protocol.unwrap_or(defaults.protocol);
         let fragment = self.fragment.unwrap_or(0);
+        let least_bytes = IPV4_BYTES + self.ip_options.len().next_multiple_of(4);
         let mut ip_bytes =
-            self.ip_header_bytes.map_or(IPV4_BYTES, |bytes| bytes.next_multiple_of(4)).max(IPV4_BYTES);
+            self.ip_header_bytes.map_or(IPV4_BYTES, |bytes| bytes.next_multiple_of(4)).max(least_bytes);
         let mut transport = if fragment & 0x1fff == 0 { self.transport(proto, defaults) } else { vec![] };
         let mut payload_len = self.payload_len.map(|len| len as usize);
         if let Some(payload) = &self.payload {
@@ -319,6 +330,7 @@ impl Draft {
         let mut ip = self.ip.to_vec();
         ip.resize(ip_bytes, 0);
         (ip[0], ip[9]) = (0x40 | (ip_bytes / 4) as u8, proto);
+        put(&mut ip, IPV4_BYTES, &self.ip_options);
         put(&mut ip, 2, &(ip_len as u16).to_be_bytes());
         put(&mut ip, 6, &fragment.to_be_bytes());
         put(&mut ip, 12, &source.octets());
@@ -343,9 +355,11 @@ impl Draft {
     fn transport(&self, proto: u8, defaults: &Defaults) -> Vec<u8> {
         let mut header = match proto {
             protocol::TCP => {
-                let bytes = self.tcp_header_bytes.unwrap_or(TCP_BYTES).next_multiple_of(4).max(TCP_BYTES);
+                let least_bytes = TCP_BYTES + self.tcp_options.len().next_multiple_of(4);
+                let bytes = self.tcp_header_bytes.unwrap_or(TCP_BYTES).next_multiple_of(4).max(least_bytes);
                 let mut header = self.tcp.to_vec();
                 header.resize(bytes, 0);
+                put(&mut header, TCP_BYTES, &self.tcp_options);
                 header[12] = header[12] & 15 | ((bytes / 4) << 4) as u8;
                 header
             }

@@ -1,6 +1,7 @@
 //! Formats the fields of a packet.
 
 use super::field::{Field, TCP_FLAGS};
+use super::options::{self, Which};
 use crate::ip::icmp_name;
 use packet::access::Access;
 use packet::anno::{AGGREGATE, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
@@ -247,6 +248,13 @@ impl<'a> Description<'a> {
                 self.ip::<1>(0)?;
                 number(out, self.header_bytes as u64);
             }
+            Field::IpOptions => {
+                let Some(at) = self.ip else { return self.missing("no IP header") };
+                if self.network_bytes < self.header_bytes {
+                    return self.missing("truncated IP header capture");
+                }
+                self.options(at + 20, self.header_bytes - 20, |options| options::write_ip(options, out))?;
+            }
             Field::Length => {
                 let length = match self.ip {
                     Some(at) => usize::from(self.bytes.u16(at + 2)?),
@@ -271,6 +279,9 @@ impl<'a> Description<'a> {
             }
             Field::TcpWindow => number(out, u16::from_be_bytes(self.tcp(14)?)),
             Field::TcpUrgent => number(out, u16::from_be_bytes(self.tcp(18)?)),
+            Field::TcpOptions => self.tcp_options(Which::All, out)?,
+            Field::TcpNoTimestampOptions => self.tcp_options(Which::NoTimestamps, out)?,
+            Field::TcpSackOptions => self.tcp_options(Which::Sack, out)?,
             Field::UdpLength => {
                 number(out, u16::from_be_bytes(self.transport(&[protocol::UDP], "UDP", 4)?));
             }
@@ -320,6 +331,23 @@ impl<'a> Description<'a> {
 
     fn tcp<const N: usize>(&mut self, offset: usize) -> Option<[u8; N]> {
         self.transport(&[protocol::TCP], "TCP", offset)
+    }
+
+    /// Appends options of the TCP header.
+    fn tcp_options(&mut self, which: Which, out: &mut String) -> Option<()> {
+        let header_bytes = usize::from(self.tcp::<1>(12)?[0] >> 4) * 4;
+        if header_bytes > 20 && self.transport_bytes() < header_bytes {
+            return self.missing("truncated TCP header");
+        }
+        let at = self.ip? + self.header_bytes + 20;
+        self.options(at, header_bytes.saturating_sub(20), |bytes| options::write_tcp(bytes, which, out))
+    }
+
+    /// Calls a function with bytes of options.
+    fn options(&self, at: usize, length: usize, write: impl FnOnce(&[u8])) -> Option<()> {
+        let mut copy = [0; options::MOST_BYTES];
+        let copy = copy.get_mut(..length)?;
+        self.bytes.copy_out(at, copy).then(|| write(copy))
     }
 
     fn icmp<const N: usize>(&mut self, offset: usize) -> Option<[u8; N]> {

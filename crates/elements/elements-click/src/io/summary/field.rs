@@ -50,6 +50,7 @@ fields! {
     Sum = "ip_sum";
     Protocol = "ip_proto";
     HeaderLength = "ip_hl";
+    IpOptions = "ip_opt";
     Length = "ip_len";
     CaptureLength = "ip_capture_len";
     SourcePort = "sport";
@@ -60,6 +61,9 @@ fields! {
     TcpFlags = "tcp_flags";
     TcpWindow = "tcp_window";
     TcpUrgent = "tcp_urp";
+    TcpOptions = "tcp_opt";
+    TcpNoTimestampOptions = "tcp_ntopt";
+    TcpSackOptions = "tcp_sack";
     UdpLength = "udp_len";
     IcmpType = "icmp_type";
     IcmpTypeName = "icmp_type_name";

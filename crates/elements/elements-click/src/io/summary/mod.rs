@@ -10,6 +10,7 @@ mod field;
 pub mod from;
 mod line_file;
 mod lines;
+mod options;
 #[cfg(test)]
 mod tests;
 pub mod to;

@@ -418,3 +418,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn options_are_read_and_written() {
+    let text = "!data ip_src ip_proto ip_opt tcp_opt payload\n\
+                1.2.3.4 T rr{2.3.4.5}+3 mss1460;sack1:18 hello\n1.2.3.4 T . nop;nop;ts7:9 -\n1.2.3.4 U rr{}+1 - -\n";
+    let made = packets_of(text, ", CHECKSUM true");
+    let lengths: Vec<(usize, Option<i32>)> =
+        made.iter().map(|packet| (packet.bytes.len(), packet.trans)).collect();
+    assert_eq!(lengths, [(20 + 20 + 20 + 16 + 5, Some(40)), (20 + 32, Some(20)), (20 + 8 + 8, Some(28))]);
+    for packet in &made {
+        assert_eq!(etherparse::SlicedPacket::from_ip(&packet.bytes).map(|_| ()), Ok(()));
+    }
+    let fields = "FIELDS ip_opt tcp_opt tcp_ntopt tcp_sack payload";
+    assert_eq!(
+        lines(&made, fields, false),
+        [
+            "rr{2.3.4.5}+3 mss1460;sack1-18 mss1460;sack1-18 sack1-18 \"hello\"",
+            ". ts7:9 . . \"\"",
+            "rr{}+1 - - - \"\"",
+        ]
+    );
+    let mut cut = made[0].clone();
+    cut.bytes.truncate(70);
+    let bad = "FIELDS ip_opt tcp_opt, BAD_PACKETS true, CAREFUL_TRUNC false";
+    assert_eq!(lines(&[cut.clone()], bad, false), ["!bad truncated TCP header", "rr{2.3.4.5}+3 -"]);
+    cut.bytes.truncate(30);
+    assert_eq!(lines(&[cut], bad, false), ["!bad truncated IP header capture", "- -"]);
+}

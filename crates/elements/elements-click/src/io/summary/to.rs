@@ -28,15 +28,14 @@ Writes a line for each packet, with the fields that FIELDS lists.
   packet that is shorter than its IP length is bad; `EXTRA_LENGTH` (bool, default true)
 - **fields**: timestamp, ts_sec, ts_usec, ts_usec1, first_timestamp, count, link, paint, direction,
   aggregate, wire_len, thread, eth_src, eth_dst, eth_type, ip_src, ip_dst, ip_tos, ip_dscp, ip_ecn, ip_ttl,
-  ip_frag, ip_fragoff, ip_id, ip_sum, ip_proto, ip_hl, ip_len, ip_capture_len, sport, dport, tcp_seq,
-  tcp_ack, tcp_off, tcp_flags, tcp_window, tcp_urp, udp_len, icmp_type, icmp_type_name, icmp_code,
+  ip_frag, ip_fragoff, ip_id, ip_sum, ip_proto, ip_hl, ip_opt, ip_len, ip_capture_len, sport, dport, tcp_seq,
+  tcp_ack, tcp_off, tcp_flags, tcp_window, tcp_urp, tcp_opt, tcp_ntopt, tcp_sack, udp_len, icmp_type, icmp_type_name, icmp_code,
   icmp_flowid, icmp_seq, icmp_nextmtu, payload, payload_len. A field that a packet does not have is `-`
 - **annotations**: reads the network header, timestamps, paint, aggregate, extra packets and extra length
 - **handlers**: `flush` (write)
 - **drop reasons**: `write-failed`: the disk is full or failed, and there is no output
 - **difference**: the default is that of Click's page; its program writes `timestamp ip_src`. The fields
-  ip_opt, tcp_opt, tcp_ntopt, tcp_sack, icmp_code_name and payload_md5, and BINARY, are errors: no
-  configuration that we know needs them
+  icmp_code_name and payload_md5, and BINARY, are errors
 ",
     codes: PortCodes::new("1/0-1", "a/h"),
     state: StateScope::OneWorker,

@@ -9,7 +9,6 @@ fn null_and_align_change_nothing() {
     for (class, config) in [
         ("Null", ""),
         ("PushNull", ""),
-        ("PullNull", ""),
         ("Align", "4, 2"),
         ("EnsureDPDKBuffer", "true, EXTRA_HEADROOM 4"),
         ("Pipeliner", pipeliner),
@@ -25,6 +24,14 @@ fn null_and_align_change_nothing() {
     assert_eq!(mistakes("Null", "1", 1, 1).len(), 1);
     assert!(mistakes("Align", "3, 0", 1, 1)[0].contains("2, 4 or 8"));
     assert!(mistakes("Align", "4, 4", 1, 1)[0].contains("smaller than MODULUS"));
+}
+
+#[test]
+fn pull_null_passes_what_is_pulled() {
+    let mut rig = Rig::new("PullNull", "", 1, 1);
+    rig.feed(0, &[packet(3, 61), packet(4, 61)]);
+    assert_eq!((rig.pull(0, 1)[0].bytes[0], rig.pull(0, 8)[0].bytes[0]), (3, 4));
+    assert!(rig.pull(0, 8).is_empty());
 }
 
 #[test]

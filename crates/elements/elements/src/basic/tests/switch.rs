@@ -163,3 +163,21 @@ fn bypass_leads_through_its_second_ports_while_it_is_active() {
     assert!(rig.write("active", "often").is_err());
     assert_eq!(mistakes("Bypass", "often, INLINE 3", 1, 2).len(), 2);
 }
+
+#[test]
+fn input_switch_passes_one_input() {
+    let mut rig = Rig::new("InputSwitch", "", 2, 1);
+    let frame = packet(1, 60);
+    for (value, passed) in [("0", Some(0)), ("1", Some(1)), ("2", None), ("-1", None)] {
+        rig.write("switch", value).unwrap();
+        for input in 0..2 {
+            let exit = if passed == Some(input) { Exit::Port(0) } else { dropped("other-input") };
+            assert_eq!(rig.push_one(input, &frame).exit, exit, "{value}");
+        }
+        rig.feed(1, std::slice::from_ref(&frame));
+        let pulled = rig.pull(0, 8).len();
+        assert_eq!(pulled > 0, passed == Some(1), "{value}");
+    }
+    assert_eq!(rig.read("switch"), "-1");
+    assert_eq!(mistakes("InputSwitch", "2", 2, 1).len(), 1);
+}
