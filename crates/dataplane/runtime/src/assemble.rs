@@ -137,6 +137,7 @@ fn assemble_all(
             return Ok(None);
         }
         note_writers(&wires, &mut nodes);
+        lead_pulls(&mut nodes);
         graphs.push(nodes);
     }
     spread_for_state(&mut graphs);
@@ -155,6 +156,25 @@ fn assemble_all(
     let programs = compile(&mut graphs, &mut regions, options)?;
     let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
     Ok(Some(Assembly { graphs, regions, refused, queues, live: Arc::new(live), programs, nfs }))
+}
+
+/// Wires what is pulled through an element unchanged ([`element::Opaque::pulls_from`]) to its source.
+fn lead_pulls(nodes: &mut [Node]) {
+    let source = |nodes: &mut [Node], End { node, port }: End| {
+        let this = nodes.get_mut(node).filter(|node| node.answers_pull)?;
+        let input = this.element.as_mut()?.as_opaque()?.pulls_from(port)?;
+        Some(this.inputs.get(input).copied().flatten())
+    };
+    for at in 0..nodes.len() {
+        for input in 0..nodes[at].inputs.len() {
+            // No more steps than there are nodes: such outputs may be in a circle.
+            for _ in 0..nodes.len() {
+                let Some(end) = nodes[at].inputs[input] else { break };
+                let Some(further) = source(nodes, end) else { break };
+                nodes[at].inputs[input] = further;
+            }
+        }
+    }
 }
 
 /// The names of the configurations that a graph is composed of: its NFs, and each instance of one.

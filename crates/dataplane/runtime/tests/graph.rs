@@ -479,3 +479,23 @@ fn other_rules_in_a_table_need_no_other_program() {
     let outcome = running.wait();
     assert!(Arc::ptr_eq(&made, &outcome.workers[0].regions[0].compiled.program));
 }
+
+#[test]
+fn sources_and_both_ways_of_a_bypass_are_pulled_from() {
+    for (active, around) in [("false", 0), ("true", 7)] {
+        let text = format!(
+            "InfiniteSource(LENGTH 60, LIMIT 7, STOP true) -> PullNull -> b :: Bypass({active})
+             -> c :: Counter -> Unqueue -> ToDevice(out);
+             b[1] -> d :: Counter -> [1]b;"
+        );
+        for burst in [1, 32] {
+            let options = Options { burst, ..Options::default() };
+            let (sent, outcome) = run(&text, &frames(1), 1, &options);
+            let passed = |name: &str| {
+                let node = outcome.report.nodes.iter().find(|node| node.name == name).expect("the element");
+                node.input
+            };
+            assert_eq!((sent.len(), passed("c"), passed("d")), (7, 7, around), "{active} {burst}");
+        }
+    }
+}

@@ -196,6 +196,12 @@ pub trait Opaque: Element {
         false
     }
 
+    /// The input from which packets are always pulled through an output, and left as they are. Whoever pulls from
+    /// that output is wired to what feeds the input: the element itself may be in the middle of a pull then.
+    fn pulls_from(&self, output: usize) -> Option<usize> {
+        None
+    }
+
     /// Of a queue: whether so many packets, pushed at once, may pass it without waiting in it. The host asks
     /// before the first packet and before each burst; what pulls from the queue is asked, too
     /// ([`Task::takes_at_once`]).

@@ -19,8 +19,8 @@ of packets only then. On a pull path, output 0 pulls from input 1 while it is ac
 - **arguments**: `ACTIVE` (default false); `INLINE` has no effect
 - **handlers**: `active` (read/write)
 - **difference**: packets always pass the element itself; Click connects its neighbours with each other unless
-  INLINE is set, which changes nothing else. On a pull path, packets that output 1 gives cannot come back by input
-  1: an element that is being pulled from gives no packets
+  INLINE is set, which changes nothing else. On a pull path, what pulls from output 1 is connected with what feeds
+  input 0, so that those packets are not counted here
 ",
     codes: PortCodes::new("1-2/1-2", "a/a"),
     state: StateScope::PerWorker,
@@ -49,6 +49,10 @@ impl Opaque for Bypass {
 
     fn answers_pull(&self) -> bool {
         true
+    }
+
+    fn pulls_from(&self, output: usize) -> Option<usize> {
+        (output > 0).then_some(0)
     }
 
     fn pull(&mut self, output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {

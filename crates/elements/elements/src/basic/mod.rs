@@ -53,6 +53,7 @@ pub const CLASSES: &[&Class] = &[
     &paint_switch::PAINT_SWITCH,
     &paint_switch::PAINT_TEE,
     &pull_switch::PULL_SWITCH,
+    &pull_switch::SIMPLE_PULL_SWITCH,
     &pull_switch::STATIC_PULL_SWITCH,
     &output_choice::HASH,
     &output_choice::RANDOM,

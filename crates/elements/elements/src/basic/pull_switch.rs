@@ -25,6 +25,21 @@ Pulls from input INPUT. A negative INPUT gives no packets.
 };
 
 /// The class.
+pub const SIMPLE_PULL_SWITCH: Class = Class {
+    name: "SimplePullSwitch",
+    page: "\
+# SimplePullSwitch([INPUT])
+
+The same as PullSwitch.
+
+- **ports**: any number of pull inputs, 1 pull output
+- **arguments**: `INPUT` (integer, default 0)
+- **handlers**: `switch` (read/write): INPUT; a number without input becomes -1
+",
+    ..PULL_SWITCH
+};
+
+/// The class.
 pub const STATIC_PULL_SWITCH: Class = Class {
     name: "StaticPullSwitch",
     summary: "forwards pull requests to specific input",

@@ -104,6 +104,7 @@ fn random_switch_uses_all_outputs_alike() {
 
 #[test]
 fn pull_switch_pulls_from_where_it_is_told() {
+    Rig::new("SimplePullSwitch", "-1", 2, 1);
     let mut rig = Rig::new("PullSwitch", "1", 2, 1);
     rig.feed(0, &[packet(0, 60)]);
     rig.feed(1, &[packet(1, 60), packet(2, 60)]);
