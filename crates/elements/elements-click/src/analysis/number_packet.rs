@@ -1,13 +1,14 @@
 //! `NumberPacket`: writes a number into each packet.
 
 use click::config::{Args, parse};
-use element::{Class, Element, Opaque, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, Scope, StateScope, Work};
 use elements::ip::header::from_network;
 use packet::Access;
 use packet::field::IP_LEN;
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -31,8 +32,24 @@ short for it are lengthened.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::OneWorker,
-    make: |cx| cx.opaque(make),
+    make,
 };
+
+/// The byte order of an element's numbers. The worker's shared state has it under the element's name.
+#[derive(Default)]
+pub(super) struct NumberOrder(AtomicBool);
+
+impl NumberOrder {
+    /// Whether it is that of networks.
+    pub(super) fn is_net(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    /// Sets it.
+    pub(super) fn set(&self, is_net: bool) {
+        self.0.store(is_net, Relaxed);
+    }
+}
 
 /// Bytes of a number.
 pub(super) const NUMBER_BYTES: usize = 8;
@@ -68,10 +85,14 @@ struct NumberPacket {
     count: u64,
 }
 
-fn make(args: &mut Args<'_>) -> Option<NumberPacket> {
-    let offset = offset(args).unwrap_or(40);
-    let net_order = args.keyword("NET_ORDER", parse::bool).unwrap_or(false);
-    Some(NumberPacket { place: NumberPlace { offset, net_order }, count: 0 })
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
+    let place = cx.read(|args| {
+        let offset = offset(args).unwrap_or(40);
+        let net_order = args.keyword("NET_ORDER", parse::bool).unwrap_or(false);
+        Some(NumberPlace { offset, net_order })
+    })?;
+    cx.shared(Scope::Worker, cx.name, NumberOrder::default)?.set(place.net_order);
+    Some(BoxElement::opaque(NumberPacket { place, count: 0 }))
 }
 
 /// Lengthens a packet by so many bytes, and corrects the length in its IP header; false where there is no room.

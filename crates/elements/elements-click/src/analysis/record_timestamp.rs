@@ -1,6 +1,6 @@
 //! `RecordTimestamp`: records when packets pass.
 
-use super::number_packet::NumberPlace;
+use super::number_packet::{NumberOrder, NumberPlace};
 use click::config::parse;
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, Scope, StateScope, Work};
 use shm::burst::Batch;
@@ -40,8 +40,7 @@ const MOST: i64 = 1 << 26;
 #[derive(Default)]
 pub(super) struct PassTimes {
     by_number: Mutex<Vec<u64>>,
-    /// Whether numbers are in network byte order.
-    net_order: Mutex<bool>,
+    order: NumberOrder,
 }
 
 impl PassTimes {
@@ -52,13 +51,15 @@ impl PassTimes {
 
     /// Whether numbers are in network byte order.
     pub(super) fn is_net_order(&self) -> bool {
-        *self.net_order.lock().unwrap_or_else(PoisonError::into_inner)
+        self.order.is_net()
     }
 }
 
 struct RecordTimestamp {
     /// `None` if packets are numbered as they pass.
     place: Option<NumberPlace>,
+    /// Of the element that numbers the packets, if it is known.
+    counter: Option<Arc<NumberOrder>>,
     /// The most times.
     most: usize,
     times: Arc<PassTimes>,
@@ -74,25 +75,35 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let dynamic = args.keyword("DYNAMIC", parse::bool).unwrap_or(false);
     let net_order = args.keyword("NET_ORDER", parse::bool).unwrap_or(false);
     let fine = args.finish();
-    if let Some(counter) = counter {
-        let (_, class) = cx.element(&counter)?;
-        if class != "NumberPacket" {
-            cx.error(counter.span, format!("`{counter}` is a {class}, not a NumberPacket"));
-            return None;
-        }
-    }
+    let counter = match counter {
+        None => None,
+        Some(counter) => match cx.element(&counter)? {
+            (full, "NumberPacket") => Some(cx.shared(Scope::Worker, &full, NumberOrder::default)?),
+            (_, class) => {
+                cx.error(counter.span, format!("`{counter}` is a {class}, not a NumberPacket"));
+                return None;
+            }
+        },
+    };
     let times = cx.shared(Scope::Worker, cx.name, PassTimes::default)?;
     times.lock().reserve(room);
-    *times.net_order.lock().unwrap_or_else(PoisonError::into_inner) = net_order;
+    times.order.set(net_order);
     let grows = dynamic || offset.is_none();
     let most = if grows { MOST as usize } else { room };
     let place = offset.map(|offset| NumberPlace { offset, net_order });
-    fine.then(|| BoxElement::opaque(RecordTimestamp { place, most, times, recorded: 0, missed: 0 }))
+    fine.then(|| BoxElement::opaque(RecordTimestamp { place, counter, most, times, recorded: 0, missed: 0 }))
 }
 
 impl Opaque for RecordTimestamp {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let now_ns = work.clock_ns();
+        if let (Some(place), Some(counter)) = (&mut self.place, &self.counter) {
+            // The counter may have been made after this element.
+            place.net_order = counter.is_net();
+        }
+        if let Some(counter) = &self.counter {
+            self.times.order.set(counter.is_net());
+        }
         let mut times = self.times.lock();
         for &index in batch.list() {
             let number = match self.place {

@@ -252,3 +252,13 @@ fn limits_call_and_stop() {
     assert!(rig.write("count_call", "9").is_err() && rig.write("aggregate_call", "x y.z").is_err());
     assert_eq!(mistakes("AggregateCounter", "COUNT_STOP 1, COUNT_FREEZE 2, AGGREGATE_CALL x", 1, 1).len(), 2);
 }
+
+#[test]
+fn a_recorder_takes_the_byte_order_of_its_counter() {
+    let order = Arc::<super::number_packet::NumberOrder>::default();
+    let config = "OFFSET 0, COUNTER rec";
+    let mut record = Rig::with_named("RecordTimestamp", config, (1, 1), ("rec", "NumberPacket"), &order);
+    order.set(true);
+    record.push_one(0, &TestPacket::frame(&3u64.to_be_bytes()));
+    assert_eq!((record.read("recorded"), record.read("missed")), ("1".into(), "0".into()));
+}

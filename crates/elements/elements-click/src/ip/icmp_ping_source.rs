@@ -173,8 +173,8 @@ impl Replies {
         if self.duplicates > 0 {
             text += &format!(", +{} duplicates", self.duplicates);
         }
-        if sent > 0 {
-            text += &format!(", {}% packet loss", sent.saturating_sub(replied) * 100 / sent);
+        if let Some(lost) = (sent.saturating_sub(replied) * 100).checked_div(sent) {
+            text += &format!(", {lost}% packet loss");
         }
         if self.timed > 0 {
             let average = self.average_us();

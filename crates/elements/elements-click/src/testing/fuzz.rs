@@ -63,6 +63,20 @@ const SETUPS: &[(&str, &str, usize, usize)] = &[
     ("FlowSwitch", "", 1, 3),
     ("OriginSwitch", "0, 1, OTHERWISE 2", 1, 3),
     ("Resolver", "lan, 10.0.0.1/24, 2001:db8::5/64, MAC 00:00:C0:AE:67:EF", 1, 2),
+    ("IPInputCombo", "3, INTERFACES 10.0.0.7/24", 1, 1),
+    ("IPOutputCombo", "3, 18.26.4.9, 200", 1, 5),
+    ("EtherVLANEncap", "0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2, ANNO, NATIVE_VLAN 1", 1, 1),
+    ("StripEtherVLANHeader", "NATIVE_VLAN -1", 1, 1),
+    ("ICMPIPEncap", "10.0.0.1, 10.0.0.2, timestamp", 1, 1),
+    ("UnstripIPHeader", "", 1, 1),
+    ("ResetIPChecksum", "L4 true", 1, 1),
+    ("Pad", "", 1, 1),
+    ("Pad", "1500, RANDOM true", 1, 1),
+    ("StoreData", "20, \\<01 02 03 04>, MASK \\<0f>, GROW true", 1, 1),
+    ("NumberPacket", "60", 1, 1),
+    ("CheckNumberPacket", "40, 1000", 1, 2),
+    ("AggregateCounter", "BYTES true, IP_BYTES true", 1, 2),
+    ("ICMPPingSource", "10.0.0.1, 10.0.0.2", 1, 1),
 ];
 
 /// Slots of a rig's pool: enough for what steps put in and elements hold.
