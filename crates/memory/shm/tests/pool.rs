@@ -1,6 +1,7 @@
 //! The native pool: no slot leaks, no slot is allocated twice, and stale packets are detected.
 
 use proptest::prelude::*;
+use shm::bytes::PacketBytes;
 use shm::descriptor::{HEADROOM, NO_HEADER, flag};
 use shm::pool::CACHE_SLOTS;
 use shm::{HugePages, NativePool, Packet, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool};
@@ -213,4 +214,42 @@ fn threads_share_a_pool_without_loss() {
         }
     });
     assert_eq!(shared.worker().available(), 4096);
+}
+
+#[test]
+fn a_packet_grows_in_its_slot_or_in_others() {
+    let shared = shared(64);
+    let mut pool = PacketPool::Native(shared.worker());
+    for (length, more) in [(60, 0), (60, 100), (60, 4000), (5000, 1), (5000, 4000), (0, 65_535)] {
+        let mut packet = shm::chain::write_frame(&mut pool, &vec![7; length]).expect("slots");
+        (packet.mac, packet.net) = (packet.data(), packet.data() + 14);
+        packet.timestamp_ns = 5;
+        assert!(shm::chain::grow(&mut pool, &mut packet, more), "{length} {more}");
+        let bytes = PacketBytes::new(&packet).to_vec();
+        assert!(
+            bytes[..length].iter().all(|byte| *byte == 7) && bytes[length..].iter().all(|byte| *byte == 0)
+        );
+        assert_eq!((bytes.len(), packet.timestamp_ns), (length + more, 5));
+        assert_eq!((packet.mac, packet.net), (packet.data(), packet.data() + 14));
+        pool.free_all(&[packet]);
+    }
+    // Bytes that somebody else reads stay as they are.
+    let mut packet = shm::chain::write_frame(&mut pool, &[7; 60]).expect("a slot");
+    let other = packet;
+    assert!(pool.share(&[packet]));
+    packet.flags |= flag::SHARED;
+    assert!(shm::chain::grow(&mut pool, &mut packet, 4));
+    assert_ne!(other.slot(), packet.slot());
+    assert_eq!(PacketBytes::new(&other).to_vec(), [7; 60]);
+    pool.free_all(&[packet, other]);
+    let mut long = shm::chain::write_frame(&mut pool, &[7; 60]).expect("a slot");
+    let as_it_was = long;
+    assert!(!shm::chain::grow(&mut pool, &mut long, 65_476), "longer than a packet can be");
+    let mut rest = vec![Packet::EMPTY; 64];
+    let taken = pool.alloc(&mut rest);
+    assert!(!shm::chain::grow(&mut pool, &mut long, 4000), "no slot is free");
+    assert_eq!((long.total(), long.slot()), (as_it_was.total(), as_it_was.slot()));
+    pool.free_all(&rest[..taken]);
+    pool.free_all(&[long]);
+    assert_eq!(pool.in_use(), 0);
 }
