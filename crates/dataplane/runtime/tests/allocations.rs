@@ -500,6 +500,76 @@ const CASES: &[(&str, &str)] = &[
         "StaticIPLookup",
         "FromDevice(ip) -> Strip(14) -> CheckIPHeader -> StaticIPLookup(10.0.0.0/8 0) -> Discard",
     ),
+    ("AggregateCounter", "FromDevice(any) -> AggregateCounter -> Discard"),
+    (
+        "BandwidthRatedSplitter",
+        "FromDevice(any) -> s :: BandwidthRatedSplitter(1MBps) -> Discard; s[1] \
+        -> Discard",
+    ),
+    ("Bypass", "FromDevice(any) -> b :: Bypass(true) -> Discard; b[1] -> [1] b"),
+    ("CPUSwitch", "FromDevice(any) -> c :: CPUSwitch -> Discard; c[1] -> Discard"),
+    (
+        "CheckNumberPacket",
+        "FromDevice(udp) -> NumberPacket -> c :: CheckNumberPacket(COUNT 1000) -> Discard; c[1] \
+        -> Discard",
+    ),
+    ("CounterMP", "FromDevice(any) -> CounterMP -> Discard"),
+    ("EnsureDPDKBuffer", "FromDevice(any) -> EnsureDPDKBuffer -> Discard"),
+    ("EtherVLANEncap", "FromDevice(any) -> EtherVLANEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2, 5) -> Discard"),
+    ("ExactCPUSwitch", "FromDevice(any) -> c :: ExactCPUSwitch -> Discard; c[1] -> Discard"),
+    (
+        "FastUDPFlows",
+        "FastUDPFlows(0, -1, 100, 2:0:0:0:0:1, 10.0.0.1, 2:0:0:0:0:2, 10.0.0.2, 10, 5) \
+        -> Discard",
+    ),
+    ("ICMPIPEncap", "FromDevice(any) -> ICMPIPEncap(1.0.0.1, 2.0.0.2, echo) -> Discard"),
+    ("ICMPPingEncap", "FromDevice(any) -> ICMPPingEncap(1.0.0.1, 2.0.0.2) -> Discard"),
+    ("IPInputCombo", "FromDevice(udp) -> IPInputCombo(3) -> Discard"),
+    (
+        "IPOutputCombo",
+        "FromDevice(udp) -> Strip(14) -> MarkIPHeader -> c :: IPOutputCombo(3, 18.26.4.9, 1500) \
+        -> d :: Discard; c[1] -> d; c[2] -> d; c[3] -> d; c[4] -> d",
+    ),
+    ("InputSwitch", "FromDevice(any) -> s :: InputSwitch(0) -> Discard; FromDevice(udp) -> [1] s"),
+    ("MixedQueue", "FromDevice(any) -> q :: MixedQueue(64) -> Unqueue -> Discard; FromDevice(udp) -> [1] q"),
+    (
+        "MultiReplayUnqueue",
+        "FromDevice(any) -> Queue -> m :: MultiReplayUnqueue(LIMIT 100) -> Discard; FromDevice(udp) \
+        -> Queue -> [1] m; m[1] -> Discard",
+    ),
+    ("NumberPacket", "FromDevice(udp) -> NumberPacket -> Discard"),
+    ("Pad", "FromDevice(any) -> Pad(1000) -> Discard"),
+    ("PaintRR", "FromDevice(any) -> p :: PaintRR -> Discard; p[1] -> Discard"),
+    ("Pipeliner", "FromDevice(any) -> Pipeliner -> Discard"),
+    ("PollDevice", "PollDevice(any) -> Discard"),
+    ("PullNull", "FromDevice(any) -> Queue -> PullNull -> Unqueue -> Discard"),
+    ("PushNull", "FromDevice(any) -> PushNull -> Discard"),
+    ("RatedSplitter", "FromDevice(any) -> s :: RatedSplitter(1000) -> Discard; s[1] -> Discard"),
+    ("RecordTimestamp", "FromDevice(udp) -> NumberPacket -> RecordTimestamp(OFFSET 40, N 1000) -> Discard"),
+    ("ReplayUnqueue", "FromDevice(any) -> Queue -> ReplayUnqueue(LIMIT 100) -> Discard"),
+    (
+        "SimplePullSwitch",
+        "FromDevice(any) -> Queue -> s :: SimplePullSwitch(0) -> Unqueue -> Discard; FromDevice(udp) \
+        -> Queue -> [1] s",
+    ),
+    ("StoreData", "FromDevice(any) -> StoreData(20, \\<01 02>) -> Discard"),
+    ("StripEtherVLANHeader", "FromDevice(vlan) -> StripEtherVLANHeader -> Discard"),
+    (
+        "TimeSortedSched",
+        "FromDevice(any) -> Queue -> s :: TimeSortedSched(BUFFER 4) -> Unqueue -> Discard; \
+        FromDevice(udp) -> Queue -> [1] s",
+    ),
+    ("TimedSink", "FromDevice(any) -> Queue -> TimedSink(0.00001)"),
+    (
+        "TimestampDiff",
+        "FromDevice(udp) -> NumberPacket -> r :: RecordTimestamp(OFFSET 40, N 100000) \
+        -> t :: TimestampDiff(r, N 100) -> Discard; t[1] -> Discard",
+    ),
+    (
+        "UnstripIPHeader",
+        "FromDevice(udp) -> MarkIPHeader(14) -> StripIPHeader -> UnstripIPHeader \
+        -> Discard",
+    ),
 ];
 
 /// The classes that are not counted, or that may allocate, each with the reason.
@@ -509,11 +579,14 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("ARPFaker", "four packets in twenty seconds are no steady state"),
     ("ARPPrint", "formats a line for each packet: that is its purpose"),
     ("ARPTable", "passes no packets: the table of ARPQuerier, which is counted"),
+    ("ClickyInfo", "passes no packets"),
     ("DPDKInfo", "passes no packets"),
     ("DriverManager", "runs instructions, which are text, and passes no packets"),
     ("FromDump", "a capture ends: there is no steady state"),
     ("FromIPSummaryDump", "parses a line of text for each packet, and ends with its file"),
     ("Idle", "passes no packets"),
+    ("ICMPPingSource", "a request a second is no steady state"),
+    ("JiffieClock", "passes no packets"),
     ("IPPrint", "formats a line for each packet: that is its purpose"),
     ("IPReassembler", "gathers the bytes of each datagram that came in pieces, which is its slow path"),
     ("IPRewriterPatterns", "passes no packets: names for patterns"),
@@ -524,6 +597,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("Script", "runs instructions, which are text, for packets that are pushed into it"),
     ("SourceIPHashMapper", "is asked for new flows only: steady flows have mappings"),
     ("StaticThreadSched", "passes no packets"),
+    ("TSCClock", "passes no packets"),
     ("ToIPSummaryDump", "formats a line for each packet: that is its purpose"),
 ];
 
