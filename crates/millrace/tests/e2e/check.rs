@@ -205,13 +205,13 @@ fn definitions_of_the_command_line_are_used() {
 
 #[test]
 fn classes_of_click_with_another_name_here_are_told() {
-    let check = checked("Idle -> LookupIPRoute(0/0 0) -> a :: CounterMP -> ToHost;", &["--short"]);
+    let check = checked("Idle -> LookupIPRoute(0/0 0) -> a :: AverageCounterMP -> ToHost;", &["--short"]);
     told(
         &check,
         &[
             ("mistakes.click:1:9:", "RadixIPLookup"),
-            ("mistakes.click:1:38:", "Counter"),
-            ("mistakes.click:1:51:", "ToDevice"),
+            ("mistakes.click:1:38:", "AverageCounter"),
+            ("mistakes.click:1:58:", "ToDevice"),
         ],
     );
 }
