@@ -3,12 +3,13 @@
 //! All errors are collected: unknown wiring, push to pull, bad arguments of any element. Programs of
 //! transparent elements are compiled once; equal programs share their code.
 
+use crate::loops;
 use crate::packages;
 use crate::registry::{self, KnownClasses};
 use crate::services::{Opener, Wires, WorkerServices};
 use chain::FusedElements;
 use click::config::NameTable;
-use click::flow::{self, Processing};
+use click::flow::{self, Flow, Processing};
 use click::{ElementId, Graph};
 use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
 use diag::{Diagnostics, Span};
@@ -22,6 +23,7 @@ use worker::exchange::{Live, SharedState};
 use worker::fusion::{self, FlowCache, FusedRegion, How, NotFused, TooLarge};
 use worker::graph::{End, Lowered, Node, Pulled};
 use worker::passage::{self, QueuePassage};
+use worker::texts::ConfigurationTexts;
 
 /// The options of a run.
 #[derive(Clone, Debug)]
@@ -140,6 +142,7 @@ fn assemble_all(
         lead_pulls(&mut nodes);
         graphs.push(nodes);
     }
+    loops::warn(graph, &graphs[0], &wires, diags);
     spread_for_state(&mut graphs);
     let queues = match options.pass_queues {
         true => passage::find(&mut graphs[0], workers, options.burst),
@@ -154,7 +157,8 @@ fn assemble_all(
         say_refused(&refused, graph, &nfs, diags);
     }
     let programs = compile(&mut graphs, &mut regions, options)?;
-    let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
+    let texts = texts(graph, &flow);
+    let live = Live::new(&graphs[0], names, texts, &options.folder, workers, options.evaluator);
     Ok(Some(Assembly { graphs, regions, refused, queues, live: Arc::new(live), programs, nfs }))
 }
 
@@ -174,6 +178,16 @@ fn lead_pulls(nodes: &mut [Node]) {
                 nodes[at].inputs[input] = further;
             }
         }
+    }
+}
+
+/// The configuration as its handlers show it.
+fn texts(graph: &Graph, flow: &Flow) -> ConfigurationTexts {
+    ConfigurationTexts {
+        config: graph.text.clone(),
+        flat: click::unparse(graph),
+        requirements: graph.packages.iter().map(|package| package.text.clone()).collect(),
+        ports: click::unparse_ports(graph, flow, &|id| flow::spec(graph, id, &KnownClasses)),
     }
 }
 

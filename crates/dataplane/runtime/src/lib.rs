@@ -25,6 +25,7 @@ pub mod cores;
 pub mod fuzz;
 pub mod handlers;
 pub mod launch;
+mod loops;
 pub mod machine;
 pub mod nf_process;
 pub mod nfs;

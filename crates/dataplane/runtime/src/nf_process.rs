@@ -237,7 +237,7 @@ pub fn serve(
     let print = |line: &str| eprintln!("{line}");
     let plan = RunPlan { burst, print, ends_with: None, ..RunPlan::default() };
     let pool = |_| PacketPool::Foreign(Box::new(GrantedPool { interior: Arc::clone(&interior), refused: 0 }));
-    let running = Running::start(assembly, &plan, pool).map_err(|error| error.to_string())?;
+    let mut running = Running::start(assembly, &plan, pool).map_err(|error| error.to_string())?;
     // Before the host starts its sources: their end must not end the run before the scripts.
     let mut holds = running.is_held();
     if holds {
@@ -269,6 +269,9 @@ pub fn serve(
         }
         std::thread::sleep(TURN);
     }
+    last.extend(std::iter::from_fn(next_call));
+    let names: Vec<String> = last.iter().map(|call| call.handler().to_string()).collect();
+    running.read_last(&names);
     running.stop();
     let mut outcome = running.wait();
     for call in last.into_iter().chain(std::iter::from_fn(next_call)) {

@@ -127,6 +127,7 @@ pub struct Running {
     node_counters: NodeCounterReader,
     stop: Halt,
     stop_requests: Arc<StopRequests>,
+    quiescence: Arc<Quiescence>,
 }
 
 /// Ends the threads when a run is dropped without waiting for it.
@@ -152,6 +153,9 @@ impl Running {
         let stop: Arc<AtomicBool> = Arc::default();
         let stop_requests = Arc::new(stop_requests(&assembly, plan));
         let finish = Arc::new(Quiescence::new(assembly.graphs.len()));
+        if assembly.graphs[0].iter().any(decides_end) {
+            finish.hold();
+        }
         let workers = assembly.graphs.len();
         let packets = HANDOFF_PACKETS.max(2 * workers * shm::burst::LIST_CAPACITY);
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
@@ -203,12 +207,18 @@ impl Running {
             node_counters,
             stop: Halt(stop),
             stop_requests,
+            quiescence: finish,
         })
     }
 
-    /// Requests the end of all workers.
+    /// Requests the end of all workers. Scripts that decide about the end execute their rest before, without
+    /// waiting.
     pub fn stop(&self) {
-        self.stop.0.store(true, Ordering::Relaxed);
+        self.handlers.halt(&self.stop_requests);
+        // A first worker that has ended, or died, ends no others.
+        if self.activities[0].ended.load(Ordering::Acquire) || self.threads[0].is_finished() {
+            self.stop.0.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether all workers have ended.
@@ -279,9 +289,12 @@ impl Running {
         self.handlers.write(name, value)
     }
 
-    /// Has the last values of these handlers stored for [`Outcome::read`]: handlers in a process must be read
-    /// before it ends.
+    /// Has the last values of these handlers stored for [`Outcome::read`]: those of elements are read before
+    /// elements drop what they hold, those in a process before it ends.
     pub fn read_last(&mut self, names: &[String]) {
+        if !names.is_empty() {
+            self.quiescence.hold();
+        }
         self.asked = self.handlers.ask_last(names);
     }
 
@@ -336,7 +349,13 @@ fn stop_requests(assembly: &Assembly, plan: &RunPlan) -> StopRequests {
     };
     let holds = |node: &Node| node.element.as_ref().is_some_and(|element| element.holds_run());
     let held = assembly.graphs.iter().map(|nodes| nodes.iter().any(holds));
-    StopRequests::new(ends_with, assembly.nfs.len(), held)
+    let decides = |nf| assembly.graphs[0].iter().any(|node| node.nf == nf && decides_end(node));
+    StopRequests::new(ends_with, (0..assembly.nfs.len()).map(decides), held)
+}
+
+/// Whether the element is a script that decides about the end of its NF.
+fn decides_end(node: &Node) -> bool {
+    node.element.as_ref().is_some_and(|element| element.decides_end())
 }
 
 /// The report of the workers with these statistics.

@@ -142,6 +142,14 @@ impl Services for WorkerServices<'_> {
         Some((element.name.clone(), registry::find(element.class.as_str())?.name))
     }
 
+    fn is_compound(&self, from: &str, name: &str) -> bool {
+        let inside = |scope| {
+            let prefix = format!("{scope}{name}/");
+            self.graph.elements.iter().any(|element| element.name.starts_with(&prefix))
+        };
+        click::scopes(from).any(inside)
+    }
+
     fn nf(&self, element: &str) -> usize {
         let id = self.index.find(element, "");
         let name = id.map(|id| self.graph.configuration(id));

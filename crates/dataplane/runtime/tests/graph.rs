@@ -328,10 +328,13 @@ fn threads_of_elements_are_taken_and_checked() {
     let mistakes = |arguments: &str| {
         let frames = Arc::new(FrameSet::new(frames(1)).expect("frames"));
         let mut ports = TestPorts { frames, count: 1, sent: SentFrames::default() };
-        let text = format!("f :: FromDevice(in) -> c :: Counter -> Discard; StaticThreadSched({arguments})");
+        let text = format!(
+            "f :: FromDevice(in) -> c :: Counter -> both :: {{ input -> inner :: Null -> output }} -> Discard;
+             StaticThreadSched({arguments})"
+        );
         build(&text, &mut ports, &Options::default()).err()
     };
-    assert_eq!(mistakes("f 0, c 1"), None);
+    assert_eq!(mistakes("f 0, c 1, both 0, both/inner 1"), None);
     let found = mistakes("f, d 0, c x").expect("mistakes");
     for part in ["write `ELEMENT THREAD`", "there is no element `d`", "`x`"] {
         assert!(found.contains(part), "{part} is missing in {found}");

@@ -8,6 +8,7 @@
 
 use crate::graph::{Lowered, Node};
 use crate::mailbox::{Mailbox, Replacement};
+use crate::texts::ConfigurationTexts;
 use click::config::NameTable;
 use codegen::Engine;
 use diag::{Diagnostics, SourceMap, Spanned};
@@ -53,6 +54,7 @@ pub struct Live {
     workers: usize,
     is_evaluated: bool,
     elements: Vec<Option<LiveElement>>,
+    texts: ConfigurationTexts,
 }
 
 /// An element that can be exchanged.
@@ -100,7 +102,14 @@ impl Services for Late<'_> {
 
 impl Live {
     /// The context for a graph whose elements are described in `folder` under these names.
-    pub fn new(nodes: &[Node], names: NameTable, folder: &Path, workers: usize, evaluator: bool) -> Live {
+    pub fn new(
+        nodes: &[Node],
+        names: NameTable,
+        texts: ConfigurationTexts,
+        folder: &Path,
+        workers: usize,
+        evaluator: bool,
+    ) -> Live {
         let live = |node: &Node| {
             let program = Arc::clone(&node.lowered.as_ref()?.program);
             let can = node.class.state == StateScope::None && !program.entries.is_empty() && !node.has_task;
@@ -113,6 +122,7 @@ impl Live {
             folder: folder.to_path_buf(),
             workers,
             is_evaluated: evaluator,
+            texts,
         }
     }
 
@@ -195,6 +205,11 @@ impl Exchange {
     /// An exchange for the workers of these mailboxes.
     pub fn new(live: Arc<Live>, mailboxes: Vec<Arc<Mailbox>>) -> Exchange {
         Exchange { live, mailboxes, turn: Mutex::new(()) }
+    }
+
+    /// The configuration, as its handlers show it.
+    pub fn texts(&self) -> &ConfigurationTexts {
+        &self.live.texts
     }
 
     /// Whether an element can be exchanged.

@@ -4,6 +4,7 @@
 //! turn the worker reads one flag only, so that unused handlers cost nearly nothing.
 
 use crate::graph::Lowered;
+use crate::stop_requests::StopRequests;
 use element::BoxElement;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -26,6 +27,8 @@ pub(crate) enum Request {
         value: Option<String>,
         reply: Sender<Result<String, String>>,
     },
+    /// Notes the value of a handler when the run ends, before elements drop what they hold.
+    NoteLast { node: usize, handler: String },
     /// Exchanges an element; the old one is sent to the caller.
     Replace { node: usize, by: Replacement, old: Sender<Replacement> },
 }
@@ -35,6 +38,8 @@ pub(crate) enum Request {
 pub struct Mailbox {
     waiting: AtomicBool,
     closed: AtomicBool,
+    /// Whether the worker has noted the last values of handlers.
+    noted: AtomicBool,
     requests: Mutex<Vec<Request>>,
 }
 
@@ -48,6 +53,27 @@ impl Mailbox {
     /// Closes the mailbox: further requests fail.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends the run of the worker, which is the first one.
+    pub fn halt(&self, requests: &StopRequests) {
+        requests.halt();
+        self.knock();
+    }
+
+    /// Has the worker look for what it has to do at the end of its turn.
+    pub(crate) fn knock(&self) {
+        self.waiting.store(true, Ordering::Relaxed);
+    }
+
+    /// Records that the worker has noted the last values of handlers.
+    pub(crate) fn set_noted(&self) {
+        self.noted.store(true, Ordering::Release);
+    }
+
+    /// Whether the worker has noted them, or has ended.
+    pub(crate) fn has_noted(&self) -> bool {
+        self.noted.load(Ordering::Acquire) || self.closed.load(Ordering::SeqCst)
     }
 
     pub(crate) fn take(&self) -> Vec<Request> {
@@ -64,6 +90,14 @@ impl Mailbox {
         let value = value.map(str::to_string);
         self.leave(Request::Call { node, handler: handler.to_string(), value, reply })?;
         answer.recv().unwrap_or_else(|_| Err("the run has ended".into()))
+    }
+
+    /// Has the value of a handler noted when the run ends.
+    ///
+    /// # Errors
+    /// When the worker has ended.
+    pub fn note_last(&self, node: usize, handler: &str) -> Result<(), String> {
+        self.leave(Request::NoteLast { node, handler: handler.to_string() })
     }
 
     /// Requests the exchange of an element. The worker sends the old element once it has taken the new one.

@@ -31,13 +31,17 @@ pub struct Quiescence {
     pub(crate) woken: AtomicUsize,
     /// Packets in handoff queues or being processed by the worker that took them.
     under_way: AtomicUsize,
+    /// Whether the run is ended by a worker once nothing is left to do: scripts have to execute their rest, and
+    /// handlers have to be read before.
+    is_held: AtomicBool,
 }
 
 impl Quiescence {
     /// The state of a run with this number of workers.
     pub fn new(workers: usize) -> Quiescence {
         let none = || AtomicUsize::new(0);
-        Quiescence { workers, done: none(), woken: none(), under_way: none() }
+        let is_held = AtomicBool::new(false);
+        Quiescence { workers, done: none(), woken: none(), under_way: none(), is_held }
     }
 
     /// Adds packets that are about to be handed over.
@@ -50,8 +54,23 @@ impl Quiescence {
         self.under_way.fetch_sub(packets, Ordering::AcqRel);
     }
 
-    /// Whether all workers are done and none can become busy again.
+    /// From now on a worker ends the run.
+    pub fn hold(&self) {
+        self.is_held.store(true, Ordering::Release);
+    }
+
+    /// Whether a worker ends the run.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::Acquire)
+    }
+
+    /// Whether the run is over by itself.
     pub(crate) fn is_over(&self) -> bool {
+        !self.is_held() && self.is_dry()
+    }
+
+    /// Whether all workers are done and none can become busy again.
+    pub(crate) fn is_dry(&self) -> bool {
         // All are done at one moment at which no packet is under way, and none became busy in between.
         let woken = self.woken.load(Ordering::Acquire);
         self.done.load(Ordering::Acquire) >= self.workers

@@ -4,8 +4,14 @@
 //! `STOP true`. The run ends when an NF has requested it and no script of another NF holds the run; a chain
 //! file may select other NFs ([`EndsWith`]). A script that waits for a step holds nothing: the step may never
 //! be given, because the script that would give it has stopped.
+//!
+//! Where an NF has a script that decides about its end, the requests of its other elements are steps for that
+//! script, which may go on, as in Click. The NF's request is that of the script.
+//!
+//! A run that ends is ending first: scripts execute their rest and requested handlers are read while packets still
+//! wait in their elements. Then all workers stop.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The NFs whose requests end a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -27,18 +33,69 @@ pub struct StopRequests {
     ends_with: EndsWith,
     /// For each NF, whether it has requested the end.
     requested: Vec<AtomicBool>,
+    /// For each NF with a script that decides, the requests that the script has not taken.
+    steps: Vec<Option<AtomicUsize>>,
     /// For each worker, whether a script of an NF that counts and has not requested the end holds the run.
     held: Vec<AtomicBool>,
+    /// Whether the caller ends the run.
+    halted: AtomicBool,
+    is_ending: AtomicBool,
 }
 
 impl StopRequests {
-    /// No requests yet, of this number of NFs. `held` states for each worker whether a script holds the run.
-    pub fn new(ends_with: EndsWith, nfs: usize, held: impl IntoIterator<Item = bool>) -> StopRequests {
+    /// No requests yet. `decides` states for each NF whether it has a script that decides about its end, `held` for
+    /// each worker whether a script holds the run.
+    pub fn new(
+        ends_with: EndsWith,
+        decides: impl IntoIterator<Item = bool>,
+        held: impl IntoIterator<Item = bool>,
+    ) -> StopRequests {
+        let steps: Vec<_> = decides.into_iter().map(|decides| decides.then(|| AtomicUsize::new(0))).collect();
         StopRequests {
             ends_with,
-            requested: (0..nfs).map(|_| AtomicBool::new(false)).collect(),
+            requested: steps.iter().map(|_| AtomicBool::new(false)).collect(),
+            steps,
             held: held.into_iter().map(AtomicBool::new).collect(),
+            halted: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
         }
+    }
+
+    /// Records the request of an element of an NF: a step for the NF's script, if that decides.
+    pub(crate) fn ask(&self, nf: usize) {
+        match self.steps.get(nf) {
+            Some(Some(steps)) => drop(steps.fetch_add(1, Ordering::AcqRel)),
+            _ => self.request(nf),
+        }
+    }
+
+    /// Takes the steps for an NF's script.
+    pub(crate) fn take_steps(&self, nf: usize) -> usize {
+        let steps = self.steps.get(nf).and_then(Option::as_ref);
+        steps.map_or(
+            0,
+            |steps| if steps.load(Ordering::Acquire) == 0 { 0 } else { steps.swap(0, Ordering::AcqRel) },
+        )
+    }
+
+    /// Ends the run, whatever its NFs request.
+    pub(crate) fn halt(&self) {
+        self.halted.store(true, Ordering::Release);
+    }
+
+    /// Whether the run was ended by its caller, or ends at the request of its NFs.
+    pub(crate) fn is_to_end(&self) -> bool {
+        self.halted.load(Ordering::Acquire) || self.is_met()
+    }
+
+    /// Records that the scripts have executed their rest.
+    pub(crate) fn set_ending(&self) {
+        self.is_ending.store(true, Ordering::Release);
+    }
+
+    /// Whether the scripts have executed their rest.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
     }
 
     /// Records the request of an NF.
@@ -107,8 +164,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn requests_are_steps_for_a_script_that_decides() {
+        let requests = StopRequests::new(EndsWith::All, [true, false], [false]);
+        requests.ask(0);
+        requests.ask(0);
+        assert!(!requests.is_requested());
+        assert_eq!((requests.take_steps(0), requests.take_steps(0), requests.take_steps(1)), (2, 0, 0));
+        requests.request(0);
+        assert!(requests.is_requested_by(0) && requests.is_to_end());
+        let plain = StopRequests::new(EndsWith::Caller, [false], [false]);
+        plain.ask(0);
+        assert!(plain.is_requested() && !plain.is_to_end());
+        plain.halt();
+        assert!(plain.is_to_end() && !plain.is_ending());
+    }
+
+    #[test]
     fn a_run_ends_with_the_last_nf_whose_script_holds_it() {
-        let requests = StopRequests::new(EndsWith::All, 3, [true, false]);
+        let requests = StopRequests::new(EndsWith::All, [false; 3], [true, false]);
         assert!(!requests.is_met() && !requests.is_requested());
         requests.request(1);
         assert!(requests.is_requested() && !requests.is_met(), "a script of another NF holds the run");
@@ -123,16 +196,16 @@ mod tests {
 
     #[test]
     fn other_nfs_may_be_selected() {
-        let first = StopRequests::new(EndsWith::First, 2, [true]);
+        let first = StopRequests::new(EndsWith::First, [false; 2], [true]);
         assert!(!first.is_met());
         first.request(0);
         assert!(first.is_met());
-        let named = StopRequests::new(EndsWith::Nfs(vec![1]), 2, [false]);
+        let named = StopRequests::new(EndsWith::Nfs(vec![1]), [false; 2], [false]);
         named.request(0);
         assert!(!named.is_met() && !named.can_hold(0) && named.can_hold(1));
         named.request(1);
         assert!(named.is_met());
-        let caller = StopRequests::new(EndsWith::Caller, 1, [false]);
+        let caller = StopRequests::new(EndsWith::Caller, [false], [false]);
         caller.request(0);
         assert!(caller.is_requested() && !caller.is_met());
         caller.request(7);

@@ -94,6 +94,11 @@ pub trait Services {
     /// `from` outwards.
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)>;
 
+    /// Whether `name` is a compound element, seen from the element `from`.
+    fn is_compound(&self, _from: &str, _name: &str) -> bool {
+        false
+    }
+
     /// The number of the NF that an element belongs to, by its full name. Each instance of an NF has its own.
     fn nf(&self, _element: &str) -> usize {
         0

@@ -83,7 +83,17 @@ pub trait Element: Send {
         false
     }
 
-    /// Called once when its NF has requested the end while other NFs go on. Packets still arrive.
+    /// Whether it is a script that decides about the end of its NF: requests of other elements for that are its
+    /// steps ([`Element::take_stop`]). The NF ends when it requests that itself.
+    fn decides_end(&self) -> bool {
+        false
+    }
+
+    /// Of such a script: called between bursts for each request of its NF's elements to end the run. When all
+    /// sources have ended, it is called a last time.
+    fn take_stop(&mut self, is_last: bool, work: &mut Work<'_>) {}
+
+    /// Of such a script: called when the run ends before it has ended. Packets still wait in their elements.
     fn end_script(&mut self, work: &mut Work<'_>) {}
 
     /// The number of packets after which it will call a handler of another element. Shortly before, the host

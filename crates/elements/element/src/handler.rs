@@ -209,6 +209,22 @@ impl<T> Row<T> {
     }
 }
 
+/// Splits a call, `ELEMENT.HANDLER [ARGUMENT]`, into the element's name and the handler with its argument; the
+/// argument may have dots. The name is empty where the call names no element.
+pub fn split_call(call: &str) -> (&str, &str) {
+    let call = call.trim_start();
+    let name = name_of(call);
+    match name.rsplit_once('.') {
+        Some((element, _)) => (element, call.get(element.len() + 1..).unwrap_or_default()),
+        None => ("", call),
+    }
+}
+
+/// The name of a handler that may have an argument behind it.
+pub fn name_of(handler: &str) -> &str {
+    handler.split(char::is_whitespace).next().unwrap_or_default()
+}
+
 /// A handler that reads and writes a field of the element, under the field's name; the value is the same on
 /// all workers.
 #[macro_export]
@@ -320,6 +336,17 @@ mod tests {
         }),
         Row::others(|lamps, name| (name == "hidden").then(|| format!("{:?}", lamps.0))),
     ];
+
+    #[test]
+    fn dots_of_arguments_belong_to_no_name() {
+        assert_eq!(split_call("rt.lookup 1.2.3.4"), ("rt", "lookup 1.2.3.4"));
+        assert_eq!(split_call(" fw/rt.lookup\t1.2.3.4"), ("fw/rt", "lookup\t1.2.3.4"));
+        assert_eq!(split_call("c.count"), ("c", "count"));
+        assert_eq!(split_call("add 1.5 2.5"), ("", "add 1.5 2.5"));
+        assert_eq!(split_call(".list"), ("", "list"));
+        assert_eq!(split_call(""), ("", ""));
+        assert_eq!((name_of("lookup 1.2"), name_of("count"), name_of("")), ("lookup", "count", ""));
+    }
 
     #[test]
     fn a_table_is_listed_read_and_written() {

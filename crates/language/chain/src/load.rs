@@ -59,7 +59,9 @@ pub(crate) fn read_text(
     let wiring = wiring::resolve(&declared, &nfs, diags);
     loops::refuse(&nfs, &device::flows(&wiring.links, &declared.devices), diags);
     let sound = diags.errors() == before;
-    Some(compose::compose(declared, nfs, wiring, sound, folder_of(path)))
+    let mut chain = compose::compose(declared, nfs, wiring, sound, folder_of(path));
+    chain.graph.text = map.text(source).to_string();
+    Some(chain)
 }
 
 /// Decides by the extension. Without a known one, a text whose first line is a TOML table or key is a chain

@@ -80,6 +80,8 @@ pub struct Graph {
     pub unknown: Vec<String>,
     /// Whether errors in the text removed statements: elements may appear unconnected.
     pub incomplete: bool,
+    /// The text that it was read from.
+    pub text: String,
     /// Whether it is composed of configurations ([`Graph::append`]), whose names begin their elements' names.
     pub is_composed: bool,
 }

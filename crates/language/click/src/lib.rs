@@ -9,7 +9,7 @@
 //! 4. each element reads its arguments with [`config::Args`].
 //!
 //! [`filter`] is the language of `IPFilter` and `IPClassifier`, a language of its own inside arguments.
-//! [`format()`] prints an [`ast::Ast`] in the standard layout.
+//! [`format()`] prints an [`ast::Ast`] in the standard layout, and [`unparse()`] a [`Graph`].
 //!
 //! Invariants: no input makes this crate panic, overflow the stack or use unbounded memory; every error has a
 //! location. The crate contains no element classes: the caller passes the names of classes and their port
@@ -40,6 +40,7 @@ mod graph;
 mod parse;
 mod scan;
 mod token;
+mod unparse;
 
 pub use classes::{AnyClass, Classes, PortCodes};
 pub use flatten::flatten;
@@ -48,3 +49,4 @@ pub use format::format;
 pub use fuzz::fuzz_parse;
 pub use graph::{Connection, Element, ElementId, Graph, NameIndex, Port, scopes};
 pub use parse::{Libraries, LibraryFiles, parse, parse_with};
+pub use unparse::{unparse, unparse_ports};

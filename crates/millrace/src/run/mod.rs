@@ -30,7 +30,9 @@ pub struct RunArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = times::time)]
     time: Option<Duration>,
 
-    /// Prints this handler at the end, as `element.handler`; may stand several times
+    /// Prints this handler at the end, as `element.handler`, with an argument behind a blank (`rt.lookup 1.2.3.4`);
+    /// `*.handler` prints that of every element, `list`, `config`, `flatconfig`, `requirements`, `version` and
+    /// `handlers` those of the configuration; may stand several times
     #[arg(long = "handler", short = 'H', value_name = "ELEMENT.HANDLER")]
     handlers: Vec<String>,
 
@@ -68,7 +70,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let mut launched = prepared.start(|line: &str| eprintln!("{line}"))?;
     let mut running = launched.running.take().context("it was started")?;
     tracing::info!("chain {} runs", order.chain.display());
-    running.read_last(&args.handlers);
+    let names: Vec<String> = args.handlers.iter().flat_map(|call| running.handlers().calls(call)).collect();
+    running.read_last(&names);
     let deadline = args.time.map(|time| Instant::now() + time);
     let progress = progress::Progress::new(!args.quiet && !args.json);
     let mut handlers = vec![];
@@ -76,7 +79,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
         if interrupted.load(Ordering::Relaxed) || deadline.is_some_and(|at| Instant::now() >= at) {
             // After a deadline, too, the end must not wait for NFs.
             interrupted.store(true, Ordering::Relaxed);
-            handlers = args.handlers.iter().map(|name| (name.clone(), running.read(name))).collect();
+            handlers = names.iter().map(|name| (name.clone(), running.read(name))).collect();
             running.stop();
             break;
         }
@@ -87,7 +90,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let mut outcome = running.wait();
     tracing::info!("chain {} has ended", order.chain.display());
     if handlers.is_empty() {
-        handlers = args.handlers.iter().map(|name| (name.clone(), outcome.read(name))).collect();
+        handlers = names.iter().map(|name| (name.clone(), outcome.read(name))).collect();
     }
     // Hints do not make a run fail: without huge pages, for example, it is only a little slower.
     let hints = launched.resources.take_warnings();

@@ -370,3 +370,39 @@ FromDevice(0) -> Strip(14) -> CheckIPHeader -> rw -> Unstrip(14) -> ToDevice(1);
     let shown = folder.millrace(&["synth", "--prove", "one-way.toml"]).sound().text();
     assert!(shown.contains("\nfused region 1: equal\n"), "{shown}");
 }
+
+/// A loop of which packets find no way out is a warning at its wires; others are nobody's business.
+#[test]
+fn loops_that_packets_may_never_leave_are_pointed_at() {
+    for (text, path) in [
+        ("i :: InfiniteSource -> c :: Counter;\nc -> n :: Null -> c;", "n -> c -> n"),
+        (
+            "FromDevice(captures/office.pcap) -> f :: IPClassifier(tcp, -);\nf[0] -> c :: Counter -> f; f[1] -> Discard;",
+            "c -> f -> c",
+        ),
+        ("InfiniteSource -> q :: Queue -> u :: Unqueue;\nu -> q;", "u -> q -> u"),
+        ("InfiniteSource -> p :: Paint(1) -> n :: Null;\nn -> p;", "n -> p -> n"),
+    ] {
+        let check = checked(text, &["--short"]);
+        assert_eq!(check.code, Some(0), "{}", check.text());
+        let lines: Vec<&str> = check.stderr.lines().collect();
+        let expected: Vec<&str> = path.split(" -> ").take(2).collect();
+        assert_eq!(lines.len(), 1, "{text}: {}", check.stderr);
+        assert!(lines[0].contains(": warning: packets may go round here for ever: "), "{}", check.stderr);
+        assert!(expected.iter().all(|name| lines[0].contains(&format!("-> {name}"))), "{}", check.stderr);
+        assert!(lines[0].starts_with("mistakes.click:"), "{}", check.stderr);
+        let whole = checked(text, &[]);
+        assert!(whole.stderr.contains("goes on here"), "{}", whole.stderr);
+    }
+    for text in [
+        // A TTL counts down; a paint decides another way the second time; so does a turn of a round robin.
+        "FromDevice(captures/office.pcap) -> Strip(14) -> CheckIPHeader -> c :: Counter -> d :: DecIPTTL -> c; d[1] -> Discard;",
+        "InfiniteSource -> p :: PaintSwitch; p[0] -> Paint(1) -> p; p[1] -> Discard;",
+        "InfiniteSource -> r :: RoundRobinSwitch; r[0] -> r; r[1] -> Discard;",
+        "FromDevice(captures/office.pcap) -> Strip(14) -> CheckIPHeader -> rt :: StaticIPLookup(10.0.0.0/8 0, 0/0 1); \
+         rt[0] -> t :: DecIPTTL -> Discard; rt[1] -> Discard; t[1] -> ICMPError(10.0.0.1, timeexceeded) -> rt;",
+    ] {
+        let check = checked(text, &["--short"]);
+        assert_eq!((check.code, check.stderr.as_str()), (Some(0), ""), "{text}");
+    }
+}

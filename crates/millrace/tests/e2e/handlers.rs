@@ -285,3 +285,103 @@ fn rules_are_exchanged_while_packets_flow() {
         daemon.stop().sound();
     }
 }
+
+/// Handlers with arguments, those of all elements and those of the configuration, in any form.
+#[test]
+fn handlers_have_arguments_and_patterns() {
+    let chain = "
+links = [\"in -> [0]fw[1] -> out\"]
+[ports]
+in = { traffic = { flows = 10, size = \"64\" }, count = 500 }
+out = { discard = true }
+[nf.fw]
+FORM
+inline = \"FromDevice(0) -> MarkIPHeader(14) -> c :: Counter -> rt :: RadixIPLookup(1.2.3.0/24 5.6.7.8 0, 0/0 0) -> d :: Counter -> ToDevice(1); Script(wait 0.1, print rt.lookup 1.2.3.4, print \\\"at $(rt.lookup 9.9.9.9).\\\", print c.ports, print $(c.name), print version);\"
+";
+    let folder = Folder::new();
+    let asked = [
+        "fw/rt.lookup 1.2.3.4",
+        "fw/?.count",
+        "*.table",
+        "fw/c.ports",
+        "fw/nothing*.count",
+        "fw/c.scheduled",
+    ];
+    let run = |form: &str| {
+        folder.write("chain.toml", &chain.replace("FORM", form));
+        let mut arguments = vec!["run", "chain.toml", "--json"];
+        asked.iter().for_each(|name| arguments.extend(["-H", name]));
+        let finished = folder.millrace(&arguments);
+        for line in ["0 5.6.7.8", "at 0.", "1 input", "fw/c", env!("CARGO_PKG_VERSION")] {
+            assert!(finished.stderr.lines().any(|text| text == line), "{form}: {line}: {}", finished.stderr);
+        }
+        (finished.code, said(&finished.accounts()))
+    };
+    let (code, modular) = run("runs = \"modular\"");
+    assert_eq!((code, &modular), (Some(1), &run("runs = \"process\"").1));
+    let value = |name: &str| modular[name].as_str();
+    assert_eq!(value("fw/rt.lookup 1.2.3.4"), "\"0 5.6.7.8\"");
+    assert_eq!([value("fw/c.count"), value("fw/d.count")], ["\"500\"", "\"500\""]);
+    assert!(value("fw/rt.table").contains("1.2.3.0/24"), "{modular:?}");
+    assert!(value("fw/c.ports").contains("1 input\\npush~\\t-\\tfw/MarkIPHeader@2 [0]\\n"), "{modular:?}");
+    assert!(value("fw/nothing*.count").contains("no element that `fw/nothing*` matches"), "{modular:?}");
+    assert!(value("fw/c.scheduled").contains("no read handler `scheduled`"), "{modular:?}");
+    assert_eq!(modular.len(), asked.len() + 1, "{modular:?}");
+}
+
+#[test]
+fn a_configuration_has_handlers_without_an_element() {
+    let folder = Folder::new();
+    let text = "require(package ip);\nInfiniteSource(LIMIT 3, STOP true) -> { input -> c :: Counter -> output } -> Discard;\n";
+    folder.write("a.click", text);
+    let mut arguments = vec!["run", "a.click", "--json"];
+    for name in ["config", "flatconfig", "list", "requirements", "version", "handlers", "nothing"] {
+        arguments.extend(["-H", name]);
+    }
+    let finished = folder.millrace(&arguments);
+    let handlers = finished.accounts().handlers;
+    let value = |name: &str| handlers[name].as_str().unwrap_or_default().to_string();
+    assert_eq!((value("config"), value("requirements")), (text.to_string(), "ip\n".into()));
+    let list = value("list");
+    let (count, names) = list.split_once('\n').expect("lines");
+    assert_eq!((count, names.lines().count()), ("3", 3), "{list}");
+    assert_eq!(value("version"), env!("CARGO_PKG_VERSION"));
+    assert!(value("handlers").contains("flatconfig\tr\n"));
+    assert!(handlers["nothing"].to_string().contains("no handler `nothing` of the configuration"));
+    // The flat text is a configuration.
+    folder.write("flat.click", &value("flatconfig"));
+    let flat = folder
+        .millrace(&["run", "flat.click", "--json", "-H", "list", "-H", "flatconfig"])
+        .sound()
+        .accounts();
+    assert_eq!(flat.handlers["list"].as_str(), Some(list.as_str()));
+    assert_eq!(flat.handlers["flatconfig"].as_str(), Some(value("flatconfig").as_str()));
+}
+
+#[test]
+fn handlers_of_the_end_are_read_before_queues_are_emptied() {
+    let folder = Folder::new();
+    folder.write(
+        "a.click",
+        "InfiniteSource(LIMIT 10, STOP true) -> q :: Queue(100) -> u :: Unqueue(ACTIVE false) -> Discard;\n\
+         DriverManager(pause, print \"script: $(q.length)\");\n",
+    );
+    for workers in ["1", "2"] {
+        let finished = folder.millrace(&[
+            "run",
+            "a.click",
+            "--json",
+            "-H",
+            "q.length",
+            "-H",
+            "q.drops",
+            "--workers",
+            workers,
+        ]);
+        let length = if workers == "1" { "10" } else { "20" };
+        let accounts = finished.sound().accounts();
+        accounts.assert_balanced();
+        assert_eq!(accounts.handlers["q.length"].as_str(), Some(length), "{workers}");
+        assert_eq!(accounts.handlers["q.drops"].as_str(), Some("0"), "{workers}");
+    }
+}

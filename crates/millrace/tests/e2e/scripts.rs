@@ -223,3 +223,75 @@ fn the_nfs_that_end_a_run_are_checked() {
         assert_eq!(check.stderr.lines().count(), 1, "{}", check.stderr);
     }
 }
+
+/// A source that stops gives the driver script of its NF a step; the script goes on while packets flow.
+#[test]
+fn scripts_go_on_after_a_stop() {
+    for mode in &MODES {
+        let a = "i :: InfiniteSource(LIMIT 10, STOP true) -> q :: Queue(100) -> u :: Unqueue(ACTIVE false) -> n :: Counter -> Discard;
+                 r :: RatedSource(LIMIT 3, RATE 20, STOP true) -> Discard;
+                 DriverManager(pause, print \"script: a $(q.length) $(n.count)\", write u.active true, wait_stop, print \"script: a $(q.length) $(n.count) $(r.count)\", wait 0.1, print \"script: a ends\")";
+        let (run, time) = run(mode, "", ENDLESS, [a, ""]);
+        let lines = match mode.arguments.contains(&"--workers") {
+            // Each worker's sources stop once; a script reads its own worker's counters.
+            true => continue,
+            false => ["a 10 0", "a 0 10 3", "a ends"],
+        };
+        assert_eq!(printed(&run), lines, "{}: {}", mode.name, run.stderr);
+        assert!(time >= Duration::from_millis(250) && time < SOON, "{}: {time:?}", mode.name);
+        run.sound().accounts().assert_balanced();
+    }
+}
+
+#[test]
+fn a_script_waits_for_several_stops() {
+    let folder = Folder::new();
+    folder.write(
+        "two.click",
+        "a :: InfiniteSource(LIMIT 5, STOP true) -> Discard; b :: RatedSource(LIMIT 2, RATE 20, STOP true) -> Discard;\n\
+         DriverManager(wait_stop 2, print \"script: $(a.count) $(b.count)\");\n",
+    );
+    let run = folder.millrace(&["run", "two.click", "--json", "--for", "30"]).sound();
+    assert_eq!(printed(&run), ["5 2"]);
+}
+
+/// The end of all sources is a step, too: the script reads what waits, and goes on.
+#[test]
+fn what_a_script_leaves_undone_is_said() {
+    let folder = Folder::with_examples(&["captures"]);
+    folder.write(
+        "end.click",
+        "FromDump(captures/office.pcap) -> q :: Queue(100000) -> u :: Unqueue(ACTIVE false) -> c :: Counter -> Discard;\n\
+         d :: DriverManager(pause, print \"script: $(q.length)\", write u.active true, wait 0.2,\n\
+         print \"script: $(q.length) $(c.count)\", pause, print \"script: not reached\");\n\
+         s :: Script(pause, print \"script: nor this\");\nScript(label l, wait 1, goto l);\n",
+    );
+    let run = folder.millrace(&["run", "end.click", "--json", "--for", "30"]);
+    assert_eq!(printed(&run), ["3443", "0 3443"], "{}", run.stderr);
+    assert_eq!(run.code, Some(1));
+    let warnings = run.accounts().warnings;
+    for part in [
+        "d: `pause`: the run ended here, at instruction 6: 1 instruction of the script",
+        "s: `pause`: the run ended here, at instruction 1: 1 instruction of the script",
+    ] {
+        assert!(warnings.iter().any(|text| text.contains(part)), "{part}: {warnings:?}");
+    }
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+}
+
+/// A run that ends at a time, or at a signal, lets scripts read queues before they are emptied.
+#[test]
+fn scripts_read_queues_when_the_run_is_ended() {
+    let folder = Folder::new();
+    folder.write(
+        "queue.click",
+        "InfiniteSource(LIMIT 10) -> q :: Queue(100) -> Unqueue(ACTIVE false) -> Discard;\n\
+         DriverManager(wait 50s, print \"script: $(q.length)\", pause);\n",
+    );
+    let timed = folder.millrace(&["run", "queue.click", "--json", "--for", "0.3"]).sound();
+    assert_eq!(printed(&timed), ["10"]);
+    let interrupted = folder.start(&["run", "queue.click", "--json"]);
+    std::thread::sleep(Duration::from_millis(500));
+    interrupted.interrupt();
+    assert_eq!(printed(&interrupted.wait().sound()), ["10"]);
+}

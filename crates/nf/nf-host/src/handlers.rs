@@ -68,6 +68,22 @@ impl NfHandlers {
         instance.iter().flat_map(|instance| offered(instance)).map(|handler| line(&handler)).collect()
     }
 
+    /// A handler of the configuration of each NF that runs elements in processes.
+    pub fn of_configurations(&self, handler: &str) -> Vec<NfHandler<'_>> {
+        let mut names: Vec<&str> = vec![];
+        for instance in self.instances.iter().filter(|instance| instance.spec.has_elements) {
+            if !names.contains(&instance.spec.name.as_str()) {
+                names.push(&instance.spec.name);
+            }
+        }
+        let of = |nf: &str| NfHandler {
+            instances: self.instances(nf),
+            called: handler.into(),
+            doorbell: self.doorbell.as_ref(),
+        };
+        names.into_iter().map(of).collect()
+    }
+
     /// The handler of an element that runs in an NF's process.
     ///
     /// # Errors

@@ -2,17 +2,18 @@
 //! scripts.
 
 use super::Worker;
-use crate::counters::Count;
 use crate::mailbox::{Replacement, Request};
-use element::HandlerAccess;
+use element::handler::split_call;
 use ir::Tables;
 use std::sync::Arc;
 
-/// Handlers of every node, which look at no table.
-const OWN_HANDLERS: [&str; 5] = ["name", "class", "config", "drops", "handlers"];
-
 impl Worker {
     pub(crate) fn answer_requests(&mut self) {
+        self.answer_calls();
+        self.end_run();
+    }
+
+    fn answer_calls(&mut self) {
         let mailbox = Arc::clone(&self.mailbox);
         for request in mailbox.take() {
             // The caller may have stopped waiting.
@@ -24,6 +25,10 @@ impl Worker {
                         Some(value) => self.write_here(node, &handler, &value).map(|()| String::new()),
                     });
                     reply.send(answer.unwrap_or_else(Err)).is_err()
+                }
+                Request::NoteLast { node, handler } => {
+                    self.note_last(node, handler);
+                    false
                 }
                 Request::Replace { node, by, old } => old.send(self.replace_here(node, by)).is_err(),
             };
@@ -54,9 +59,10 @@ impl Worker {
     /// Finds `element.handler`, looked up from a node's compound outwards, or a handler of the node
     /// itself.
     pub(crate) fn find_handler(&self, from: usize, handler: &str) -> Result<(usize, String), String> {
-        let Some((element, handler)) = handler.rsplit_once('.') else {
+        let (element, handler) = split_call(handler);
+        if element.is_empty() {
             return Ok((from, handler.to_string()));
-        };
+        }
         let found = click::scopes(&self.nodes[from].name).find_map(|scope| {
             let full = format!("{scope}{element}");
             self.nodes.iter().position(|node| node.name == full)
@@ -85,36 +91,17 @@ impl Worker {
         }
     }
 
-    /// Reads a handler of a node of this worker.
+    /// Reads a handler of a node of this worker; an argument may follow its name.
     pub fn read_here(&mut self, node: usize, handler: &str) -> Result<String, String> {
-        if !OWN_HANDLERS.contains(&handler) {
+        if !Worker::is_own_handler(handler) {
             self.merge_counts_of(node);
         }
         let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
         let handlers = this.element.as_mut().map(|element| element.handlers()).unwrap_or_default();
         let value = handlers.read(handler, &self.cells[this.cells.clone()]);
-        let own = || match handler {
-            "name" => Some(this.name.clone()),
-            "class" => Some(this.class.name.to_string()),
-            "config" => Some(this.config.clone()),
-            "drops" => Some(this.counters.dropped.iter().map(Count::get).sum::<u64>().to_string()),
-            "handlers" => {
-                let config =
-                    if self.exchange.as_ref().is_some_and(|it| it.is_live(node)) { "rw" } else { "r" };
-                let mut text = format!("name\tr\nclass\tr\nconfig\t{config}\nhandlers\tr");
-                for handler in handlers.list() {
-                    let access = match handler.access {
-                        HandlerAccess::Read => "r",
-                        HandlerAccess::Write => "w",
-                        HandlerAccess::ReadWrite => "rw",
-                    };
-                    text += &format!("\n{}\t{access}", handler.name);
-                }
-                Some(text)
-            }
-            _ => None,
-        };
-        value.or_else(own).ok_or_else(|| format!("`{}` has no read handler `{handler}`", this.name))
+        drop(handlers);
+        let value = value.or_else(|| self.read_own(node, handler));
+        value.ok_or_else(|| format!("`{}` has no read handler `{handler}`", self.nodes[node].name))
     }
 
     /// Writes a handler of a node of this worker.

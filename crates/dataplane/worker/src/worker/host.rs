@@ -1,7 +1,9 @@
 //! The operations that elements call on their worker.
 
 use super::Worker;
+use crate::texts::ConfigurationTexts;
 use element::Host;
+use element::handler::split_call;
 use element::work::NodeCounter;
 use shm::Packet;
 use shm::burst::Vector;
@@ -90,8 +92,7 @@ impl Host for Worker {
     }
 
     fn stop(&mut self, node: usize) {
-        self.stop_requests.request(self.nodes[node].nf);
-        self.heed_stop_requests();
+        self.take_stop_request(node);
     }
 
     fn print(&mut self, line: &str) {
@@ -99,6 +100,12 @@ impl Host for Worker {
     }
 
     fn read_handler(&mut self, node: usize, handler: &str) -> Result<String, String> {
+        let (element, called) = split_call(handler);
+        if element.is_empty() && ConfigurationTexts::HANDLERS.contains(&called) {
+            // Without a dot, the element's own handlers have precedence.
+            let own = if handler.starts_with('.') { None } else { self.read_here(node, called).ok() };
+            return own.map_or_else(|| self.read_configuration(Some(self.nodes[node].nf), called), Ok);
+        }
         let (node, handler) = self.find_handler(node, handler)?;
         self.read_here(node, &handler)
     }

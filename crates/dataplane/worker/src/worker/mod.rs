@@ -7,10 +7,10 @@
 //! - `give_up`: drops packets for reasons of the host's
 //! - `fused_regions`: pushes packets through fused regions that run as one program
 //! - `handoff`: hands packets over from worker to worker
-//! - `handlers`: calls handlers and exchanges elements
+//! - `handlers`: calls handlers and exchanges elements; `own_handlers`: those of every node
 //! - `host`: implements the operations that elements call on their worker
 //! - `profiled`: the same with probes
-//! - `stopping`: ends the run when its NFs have requested that
+//! - `stopping`: ends the run when its NFs or its caller have requested that
 
 mod emitted;
 mod forward;
@@ -20,6 +20,7 @@ mod handlers;
 mod handoff;
 mod held;
 mod host;
+mod own_handlers;
 mod profiled;
 mod pull;
 mod queues;
@@ -49,6 +50,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use stopping::Ending;
 
 /// The most packets of a burst, unless the user sets another number. The cost of a hop between elements is
 /// divided by the burst, and the descriptors and headers of two such bursts still fit the first-level cache.
@@ -87,8 +89,7 @@ pub struct Worker {
     pub stop: Arc<AtomicBool>,
     /// The requests of elements to end the run.
     pub stop_requests: Arc<StopRequests>,
-    /// The NFs whose scripts have been ended, each at its request.
-    pub(crate) ended_nfs: Vec<usize>,
+    pub(crate) ending: Ending,
     /// The number of workers that have nothing left to do.
     pub quiescence: Arc<Quiescence>,
     /// Its progress, for other threads to read.
@@ -153,6 +154,7 @@ impl Worker {
         }
         Worker {
             number,
+            ending: Ending::new(&nodes),
             fire_at: vec![u64::MAX; nodes.len()],
             probes: Arc::new(Probes::new(&nodes, &regions)),
             probe: None,
@@ -170,8 +172,7 @@ impl Worker {
             rings: vec![ring],
             is_done: false,
             stop: Arc::default(),
-            stop_requests: Arc::new(StopRequests::new(EndsWith::All, 1, [false])),
-            ended_nfs: vec![],
+            stop_requests: Arc::new(StopRequests::new(EndsWith::All, [false], [false])),
             quiescence: Arc::new(Quiescence::new(1)),
             activity: Arc::default(),
             is_fused: Arc::new(AtomicBool::new(is_fused)),

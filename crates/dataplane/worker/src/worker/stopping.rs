@@ -1,39 +1,149 @@
-//! The end of the run at the request of elements.
+//! The end of the run: at the request of elements or of the caller, and when nothing is left to do.
+//!
+//! The first worker has the scripts. It passes requests on to those that decide about the end of their NFs, and
+//! ends the run between two turns: the scripts execute their rest, every worker notes the values of handlers that
+//! are wanted of the end, and only then workers stop and elements drop what they hold.
 
 use super::Worker;
 use crate::graph::Node;
 use std::sync::atomic::Ordering;
 
+/// What the first worker knows about the end of the run.
+#[derive(Default)]
+pub(crate) struct Ending {
+    /// The nodes of scripts that decide about the end of their NFs.
+    deciders: Vec<usize>,
+    /// Whether those were told that all sources have ended.
+    is_dry: bool,
+    /// Whether they have done what they do after that.
+    is_over: bool,
+    /// Handlers whose last values are wanted: their nodes, names, and values.
+    last: Vec<(usize, String, Option<Result<String, String>>)>,
+    /// Whether this worker has noted them.
+    is_noted: bool,
+}
+
+impl Ending {
+    /// The end of a run of these elements.
+    pub(crate) fn new(nodes: &[Node]) -> Ending {
+        let decides = |node: &Node| node.element.as_ref().is_some_and(|element| element.decides_end());
+        let deciders = nodes.iter().enumerate().filter(|(_, node)| decides(node)).map(|(at, _)| at);
+        Ending { deciders: deciders.collect(), ..Ending::default() }
+    }
+}
+
 impl Worker {
     /// Whether a script holds the run, of an NF that has not requested its end.
     pub(crate) fn holds_run(&self) -> bool {
-        // An element that is taken out is running.
-        let holds = |node: &Node| node.element.as_ref().is_none_or(|element| element.holds_run());
-        self.nodes.iter().any(|node| self.stop_requests.can_hold(node.nf) && holds(node))
+        self.nodes.iter().any(|node| self.stop_requests.can_hold(node.nf) && is_active(node))
     }
 
-    /// Ends the run if the NFs that decide about its end have requested it and nothing holds it any more.
+    /// Takes the request of an element to end its NF.
+    pub(crate) fn take_stop_request(&mut self, node: usize) {
+        let nf = self.nodes[node].nf;
+        match self.ending.deciders.contains(&node) {
+            true => self.stop_requests.request(nf),
+            false => self.stop_requests.ask(nf),
+        }
+        self.pass_stops_on();
+        self.heed_stop_requests();
+        // At the end of this turn: now packets may be in the middle of the graph.
+        if self.stop_requests.is_to_end() {
+            self.mailbox.knock();
+        }
+    }
+
+    /// Updates whether a script of this worker holds the run.
     pub(crate) fn heed_stop_requests(&mut self) {
         self.stop_requests.set_held(self.number, self.holds_run());
-        if self.stop_requests.is_met() {
-            self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Passes requests on to the scripts that decide. One that is running gets them later.
+    fn pass_stops_on(&mut self) {
+        for at in 0..self.ending.deciders.len() {
+            let node = self.ending.deciders[at];
+            if self.nodes[node].element.is_none() {
+                continue;
+            }
+            for _ in 0..self.stop_requests.take_steps(self.nodes[node].nf) {
+                self.with_element(node, |element, work| element.take_stop(false, work));
+            }
         }
     }
 
-    /// Ends the scripts of NFs that have requested it while the run goes on.
+    /// Passes requests of other workers on, and ends the run when it is to end. Called between turns.
     pub(crate) fn end_scripts(&mut self) {
-        if !self.stop_requests.is_requested() || self.stop.load(Ordering::Relaxed) {
+        self.pass_stops_on();
+        self.heed_dryness();
+        self.end_run();
+    }
+
+    /// Tells the scripts that decide when nothing is left to do, and waits until they have reacted.
+    fn heed_dryness(&mut self) {
+        if self.number != 0 || !self.quiescence.is_held() || !self.quiescence.is_dry() {
             return;
         }
-        let nfs = self.stop_requests.requested().filter(|nf| !self.ended_nfs.contains(nf));
-        let nfs: Vec<usize> = nfs.collect();
-        for node in 0..self.nodes.len() {
-            if nfs.contains(&self.nodes[node].nf) {
+        if !std::mem::replace(&mut self.ending.is_dry, true) {
+            for at in 0..self.ending.deciders.len() {
+                let node = self.ending.deciders[at];
+                self.with_element(node, |element, work| element.take_stop(true, work));
+            }
+        } else {
+            self.ending.is_over = !self.ending.deciders.iter().any(|node| is_active(&self.nodes[*node]));
+        }
+    }
+
+    /// Ends the run if it is to end: scripts first, then all workers note last values, then all stop.
+    pub(crate) fn end_run(&mut self) {
+        let is_to_end = || self.ending.is_over || self.stop_requests.is_to_end();
+        if self.number == 0 && !self.stop_requests.is_ending() && is_to_end() {
+            for at in 0..self.ending.deciders.len() {
+                let node = self.ending.deciders[at];
                 let deferred_start = self.deferred.len();
                 self.with_element(node, |element, work| element.end_script(work));
                 self.flush_deferred(node, deferred_start);
             }
+            self.stop_requests.set_ending();
         }
-        self.ended_nfs.extend(nfs);
+        if !self.stop_requests.is_ending() {
+            return;
+        }
+        if !std::mem::replace(&mut self.ending.is_noted, true) {
+            for at in 0..self.ending.last.len() {
+                let (node, handler, _) = &self.ending.last[at];
+                let (node, handler) = (*node, handler.clone());
+                let value = diag::caught(|| self.read_here(node, &handler)).unwrap_or_else(Err);
+                self.ending.last[at].2 = Some(value);
+            }
+            self.mailbox.set_noted();
+        }
+        let others = self.exchange.as_ref().map(|exchange| &exchange.mailboxes);
+        if others.is_none_or(|mailboxes| mailboxes.iter().all(|mailbox| mailbox.has_noted())) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
     }
+
+    /// Has the value of a handler noted when the run ends.
+    pub(crate) fn note_last(&mut self, node: usize, handler: String) {
+        self.ending.last.push((node, handler, None));
+    }
+
+    /// Reads a handler of a node of this worker after the end: the value that was noted before elements dropped
+    /// what they held, or the value now.
+    ///
+    /// # Errors
+    /// As [`Worker::read_here`].
+    pub fn read_last(&mut self, node: usize, handler: &str) -> Result<String, String> {
+        let mut noted = self.ending.last.iter();
+        let noted = noted.find(|(of, name, _)| *of == node && name == handler);
+        match noted.and_then(|(.., value)| value.clone()) {
+            Some(value) => value,
+            None => self.read_here(node, handler),
+        }
+    }
+}
+
+/// Whether a script runs or waits for a time. An element that is taken out is running.
+fn is_active(node: &Node) -> bool {
+    node.element.as_ref().is_none_or(|element| element.holds_run())
 }

@@ -60,25 +60,33 @@ impl Interpreter {
         let (handler, callee) = self.callee(name);
         let value = match callee {
             Callee::This => self.own(handler, args, work),
-            // Functions are the same in all scripts; other handlers run in the other script.
-            Callee::Script(full, script) => match self.function(handler, args) {
-                None => {
-                    let mut script = script.try_lock().map_err(|_| format!("`{full}` is running"))?;
-                    match handler {
-                        "run" if self.depth >= MOST_CALLS_DEEP => {
-                            Some(Err("scripts call each other too deep".into()))
-                        }
-                        "run" => {
-                            script.depth = self.depth + 1;
-                            let result = script.run_through(args, work);
-                            script.flush(work);
-                            Some(result)
-                        }
-                        _ => script.own(handler, args, work),
-                    }
+            // Functions are the same in all scripts, unless a script has a variable of that name; other handlers run
+            // in the other script.
+            Callee::Script(full, script) => {
+                let mut other = script.try_lock();
+                let exported = other.as_ref().ok().and_then(|other| other.exported(handler));
+                if let Some(value) = exported {
+                    return Ok(value.to_string());
                 }
-                value => value,
-            },
+                match self.function(handler, args) {
+                    None => {
+                        let script = other.as_mut().map_err(|_| format!("`{full}` is running"))?;
+                        match handler {
+                            "run" if self.depth >= MOST_CALLS_DEEP => {
+                                Some(Err("scripts call each other too deep".into()))
+                            }
+                            "run" => {
+                                script.depth = self.depth + 1;
+                                let result = script.run_through(args, work);
+                                script.flush(work);
+                                Some(result)
+                            }
+                            _ => script.own(handler, args, work),
+                        }
+                    }
+                    value => value,
+                }
+            }
             Callee::Element => None,
         };
         value.unwrap_or_else(|| {

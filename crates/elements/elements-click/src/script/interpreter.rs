@@ -68,6 +68,10 @@ pub struct Interpreter {
     moved: bool,
     /// Whether the run is ending: the script does not wait for times.
     ending: bool,
+    /// Whether the current steps are requests to end the NF: it ends with the script.
+    by_stop: bool,
+    /// Whether it was told that all sources have ended: no step follows.
+    was_last: bool,
 }
 
 impl Interpreter {
@@ -128,6 +132,34 @@ impl Interpreter {
     /// Gives it steps, which end pauses and waits.
     pub fn step(&mut self, steps: u64) {
         self.steps = self.steps.saturating_add(steps);
+    }
+
+    /// Gives it the step of a request to end its NF, the last one when all sources have ended. Returns whether the
+    /// script goes on with it: one that has ended does not.
+    pub fn take_stop(&mut self, is_last: bool) -> bool {
+        if self.ended.is_some() {
+            return false;
+        }
+        self.step(1);
+        (self.by_stop, self.was_last) = (true, self.was_last | is_last);
+        true
+    }
+
+    /// Whether the script came to its end by a step of [`Interpreter::take_stop`].
+    pub fn ended_by_stop(&mut self) -> bool {
+        if self.ended.is_none() {
+            // A script that waits again goes on by itself.
+            self.by_stop &= !self.is_blocked();
+            return false;
+        }
+        std::mem::take(&mut self.by_stop)
+    }
+
+    fn is_blocked(&self) -> bool {
+        let waits = |instruction: &Instruction| {
+            matches!(instruction, Instruction::Pause { .. } | Instruction::Wait { .. })
+        };
+        self.steps == 0 && self.program.instructions.get(self.at).is_some_and(waits)
     }
 
     /// Continues at a label.
@@ -204,17 +236,33 @@ impl Interpreter {
         if self.ended.is_some() {
             return;
         }
-        self.ending = true;
-        self.step(1);
-        loop {
-            let before = self.at;
-            let outcome = self.run_for(1, work);
-            if outcome != Outcome::Yielded || self.at <= before {
-                break;
+        if !self.was_last {
+            self.ending = true;
+            self.step(1);
+            loop {
+                let before = self.at;
+                let outcome = self.run_for(1, work);
+                if outcome != Outcome::Yielded || self.at <= before {
+                    break;
+                }
             }
+            self.ending = false;
         }
-        self.ending = false;
+        self.say_rest();
         self.ended.get_or_insert(End::Stop);
+    }
+
+    /// Warns of what the script has not executed when the run ends.
+    pub fn say_rest(&mut self) {
+        if self.ended.is_none()
+            && let Some(rest) = self.program.rest(self.at)
+        {
+            let instructions = if rest == 1 { "instruction" } else { "instructions" };
+            self.tell(format!(
+                "the run ended here, at instruction {}: {rest} {instructions} of the script were not executed",
+                self.at + 1
+            ));
+        }
     }
 
     /// Prints the text without a line end.

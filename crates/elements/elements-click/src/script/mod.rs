@@ -60,11 +60,14 @@ Executes instructions: sets variables, reads and writes handlers, waits, and end
   waits for a time in another NF; `ends_with` of a chain file selects other NFs. Until then the packets of the
   stopped NF are processed. A script that waits for a step holds nothing: the script that would give the step
   may have stopped. A step for a script that has stopped is refused
+- **end**: requests of elements to stop (`STOP true`, `stop` of another script, and the end of all sources) are
+  steps for the DRIVER script of their NF, which goes on while packets flow and wait in queues; the NF ends with
+  the script. When the run ends otherwise (another NF, `--for`, Ctrl-C), the script executes the rest at once, up
+  to a second `pause` or a jump back, before queues are emptied. A warning says what a script has not executed
 - **difference**: TYPE SIGNAL and PROXY and the functions `kill` and `writable` do not exist: signals belong
   to the host. A run ends with its sources; a script that contains `stop` keeps it going while it waits for a
-  time, others do not. When the run ends, a DRIVER script executes the rest at once, up to a second `pause`
-  or a jump back: it cannot delay the end. A step that is written to the handler from outside may take up to
-  half a second. Variables must occur in the script. `random` gives the same numbers in every run
+  time, others do not. A step that is written to the handler from outside may take up to half a second. Variables
+  must occur in the script. `random` gives the same numbers in every run
 ",
     codes: PortCodes::new("-/-", "ah/ah"),
     state: StateScope::OneWorker,
@@ -77,9 +80,9 @@ const DRIVER_MANAGER: Class = Class {
     page: "\
 # DriverManager(INSTRUCTIONS...)
 
-As Script, with TYPE DRIVER: `pause` waits for the end of the run, which a source with `STOP true` requests
-or which comes when all sources have finished. There is at most one in each NF; in a chain,
-the run ends with the last of them.
+As Script, with TYPE DRIVER: `pause` waits for a request to end the run, by a source with `STOP true` or when all
+sources have finished; `wait_stop 2` for two. The run goes on while the script does. There is at most one in each
+NF; in a chain, the run ends with the last of them.
 
 Instructions, substitution, handlers and differences are those of Script.
 ",
@@ -223,10 +226,13 @@ impl Script {
             let was_paused = script.is_paused();
             let outcome = script.run(work);
             let idle = was_over && script.ended().is_some() || was_paused && script.is_paused();
-            (outcome, idle)
+            (outcome, idle, script.ended_by_stop())
         });
         let now_ns = work.now_ns();
-        let Some((outcome, idle)) = outcome else { return work.fire_at(now_ns) };
+        let Some((outcome, idle, is_stop)) = outcome else { return work.fire_at(now_ns) };
+        if is_stop {
+            work.stop();
+        }
         self.poll_ns = if idle { (self.poll_ns * 2).min(*POLL_NS.end()) } else { *POLL_NS.start() };
         let poll_at_ns = now_ns.saturating_add(self.poll_ns);
         work.fire_at(match outcome {
@@ -297,6 +303,18 @@ impl Element for Script {
         self.can_hold_run() && self.is_active()
     }
 
+    fn decides_end(&self) -> bool {
+        self.here && self.kind == Type::Driver
+    }
+
+    fn take_stop(&mut self, is_last: bool, work: &mut Work<'_>) {
+        match self.with(|script| script.take_stop(is_last)) {
+            Some(true) => work.fire_at(work.now_ns()),
+            Some(false) => work.stop(),
+            None => {}
+        }
+    }
+
     fn end_script(&mut self, work: &mut Work<'_>) {
         if self.here && self.kind == Type::Driver {
             self.with(|script| {
@@ -311,6 +329,8 @@ impl Element for Script {
         self.with(|script| {
             if here && kind == Type::Driver {
                 script.run_out(work);
+            } else if here && kind != Type::Packet {
+                script.say_rest();
             }
             script.flush(work);
         });

@@ -97,6 +97,29 @@ impl Program {
         self.instructions.iter().any(stops)
     }
 
+    /// The number of instructions from `at` on that do something; `None` if there are none, or if they are in a
+    /// loop that the script never leaves.
+    pub fn rest(&self, at: usize) -> Option<usize> {
+        let rest = self.instructions.get(at..).unwrap_or_default();
+        let is_endless = |instruction: &Instruction| {
+            matches!(instruction, Instruction::Goto { target: Target::At(to), condition }
+                if *to <= at && condition.is_empty())
+        };
+        let acts = |instruction: &&Instruction| {
+            !matches!(
+                instruction,
+                Instruction::Init { .. }
+                    | Instruction::Pause { .. }
+                    | Instruction::Wait { .. }
+                    | Instruction::Label
+                    | Instruction::Goto { .. }
+                    | Instruction::End(_)
+            )
+        };
+        let count = rest.iter().filter(acts).count();
+        (count > 0 && !rest.iter().any(is_endless)).then_some(count)
+    }
+
     /// The variable with that name.
     pub fn variable(&self, name: &str) -> Option<usize> {
         self.variables.iter().position(|known| known == name)

@@ -443,6 +443,88 @@ fn a_driver_script_does_what_is_left_once_when_its_nf_ends() {
 }
 
 #[test]
+fn requests_to_stop_are_steps_for_a_driver_script() {
+    let mut world = World::default();
+    let script = "wait_stop 2, print 1, wait 9s, print 2, pause, print 3";
+    let mut driver = world.make(&DRIVER_MANAGER, "d", script).unwrap();
+    let mut rig = Rig::new("Script", "", 0, 0);
+    driver.start(&mut Work::new(rig.host(), 0));
+    assert!(driver.decides_end() && !world.make(&SCRIPT, "s", "pause, stop").unwrap().decides_end());
+    let mut stop = |rig: &mut Rig| {
+        driver.take_stop(false, &mut Work::new(rig.host(), 0));
+        driver.fire(&mut Work::new(rig.host(), 0));
+        (rig.host().printed.join(" "), rig.host().stopped)
+    };
+    assert_eq!(stop(&mut rig), (String::new(), false));
+    assert_eq!(stop(&mut rig), ("1".into(), false));
+    // A step ends a wait for a time, too.
+    assert_eq!(stop(&mut rig), ("1 2".into(), false));
+    assert_eq!(stop(&mut rig), ("1 2 3".into(), true));
+}
+
+#[test]
+fn a_driver_script_that_ends_by_a_request_ends_its_nf() {
+    for (script, stops) in [("pause, end", true), ("pause, wait 1s, end", false), ("end", true)] {
+        let mut driver = World::default().make(&DRIVER_MANAGER, "d", script).unwrap();
+        let mut rig = Rig::new("Script", "", 0, 0);
+        driver.start(&mut Work::new(rig.host(), 0));
+        driver.fire(&mut Work::new(rig.host(), 0));
+        assert!(!rig.host().stopped, "{script}");
+        driver.take_stop(false, &mut Work::new(rig.host(), 0));
+        driver.fire(&mut Work::new(rig.host(), 0));
+        assert_eq!(rig.host().stopped, stops, "{script}");
+    }
+}
+
+#[test]
+fn what_a_script_has_not_executed_is_said() {
+    for (class, script, at) in [
+        (&DRIVER_MANAGER, "pause, print 1, pause, print 2, write a.b 1", Some(("pause", 3, 2))),
+        (&SCRIPT, "wait 5s, print 1", Some(("wait 5s", 1, 1))),
+        (&SCRIPT, "label x, wait 5s, print 1, goto x $(eq 1 1), print 2", Some(("wait 5s", 2, 2))),
+        // Loops that are never left, and scripts of which nothing is left.
+        (&SCRIPT, "label x, print 1, wait 5s, goto x", None),
+        (&SCRIPT, "print 1, pause, loop", None),
+        (&SCRIPT, "print 1, wait 5s, stop", None),
+        (&SCRIPT, "TYPE PASSIVE, print 1", None),
+        (&DRIVER_MANAGER, "pause, print 1, stop", None),
+    ] {
+        let mut element = World::default().make(class, "d", script).unwrap();
+        let mut rig = Rig::new("Script", "", 0, 0);
+        element.start(&mut Work::new(rig.host(), 0));
+        element.fire(&mut Work::new(rig.host(), 0));
+        element.stop(&mut Work::new(rig.host(), 0));
+        let expected = at.map(|(line, number, rest)| {
+            let what = if rest == 1 { "instruction" } else { "instructions" };
+            format!("d: `{line}`: the run ended here, at instruction {number}: {rest} {what} of the script were not executed")
+        });
+        assert_eq!(element.take_warnings(), expected.into_iter().collect::<Vec<_>>(), "{script}");
+    }
+    // When all sources have ended, there is one step, and time to react to it.
+    let mut driver = World::default().make(&DRIVER_MANAGER, "d", "pause, print 1, pause, print 2").unwrap();
+    let mut rig = Rig::new("Script", "", 0, 0);
+    driver.start(&mut Work::new(rig.host(), 0));
+    driver.take_stop(true, &mut Work::new(rig.host(), 0));
+    driver.fire(&mut Work::new(rig.host(), 0));
+    driver.end_script(&mut Work::new(rig.host(), 0));
+    assert_eq!(rig.host().printed, ["1"]);
+    assert_eq!(driver.take_warnings().len(), 1);
+}
+
+#[test]
+fn a_variable_of_a_script_goes_before_a_function_of_that_name() {
+    let mut world = World::default();
+    let mut counts = world.make(&SCRIPT, "s", "export count 7, export add 8, pause").unwrap();
+    let mut asks = world.make(&SCRIPT, "t", "print s.count, print $(s.add 1 2), print $(s.mul 2 3)").unwrap();
+    let mut rig = Rig::new("Script", "", 0, 0);
+    for element in [&mut counts, &mut asks] {
+        element.start(&mut Work::new(rig.host(), 0));
+        element.fire(&mut Work::new(rig.host(), 0));
+    }
+    assert_eq!(rig.host().printed, ["7", "8", "6"]);
+}
+
+#[test]
 fn the_classes_have_codes_that_the_language_knows() {
     for class in CLASSES {
         click::flow::PortSpec::new(class.codes.ports, class.codes.processing, class.codes.flow).unwrap();

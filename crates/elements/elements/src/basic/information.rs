@@ -32,7 +32,7 @@ pub const STATIC_THREAD_SCHED: Class = Class {
 Has no effect; its arguments are checked.
 
 - **ports**: none
-- **arguments**: each an element and the number of a thread
+- **arguments**: each an element, or a compound element for all inside it, and the number of a thread
 - **difference**: no element is bound to a thread: every worker runs the whole graph on its own packets, and
   hands over packets of elements that another worker owns. `--workers` and `--cores`, or `[run]` of a
   chain file, say how many threads there are and where they run
@@ -147,7 +147,7 @@ fn make_static_thread_sched(cx: &mut Configure<'_>) -> Option<BoxElement> {
             cx.diags.push(mistake);
             fine = false;
         }
-        fine &= cx.element(element).is_some();
+        fine &= cx.services.is_compound(cx.name, element.as_str()) || cx.element(element).is_some();
     }
     fine.then(|| BoxElement::opaque(Information))
 }

@@ -24,11 +24,10 @@ address counts. All other packets leave by output 1.
 - **ports**: 1 input, 1 or 2 outputs, agnostic; what is not answered is pushed out of output 1
 - **arguments**: `IP/MASK`: address or prefix; `ETH`: Ethernet address. A name for both is enough
 - **annotations**: replies keep the `VLAN_TCI` annotation of the query and lose all others
-- **handlers**: `table` (read): a line for each prefix; `add` (`IP/MASK [IP/MASK ...] ETH`), `remove`
-  (`IP/MASK`) (write)
+- **handlers**: `table` (read): a line for each prefix; `lookup IP` (read): the Ethernet address that it replies
+  for an address; `add` (`IP/MASK [IP/MASK ...] ETH`), `remove` (`IP/MASK`) (write)
 - **drop reasons**: `not-for-us`: not a request that it answers
-- **difference**: the reply overwrites the query's packet. There is no `lookup` handler, because read handlers
-  take no parameters here
+- **difference**: the reply overwrites the query's packet
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
@@ -138,6 +137,12 @@ impl ArpResponder {
         Some(self.entries.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 
+    /// The Ethernet address for an address, empty without one. `None` if the text is no address.
+    fn look_up(&self, ip: &str) -> Option<String> {
+        let ip: Ipv4Addr = ip.trim().parse().ok()?;
+        Some(self.lookup(ip.to_bits()).map(ether_text).unwrap_or_default())
+    }
+
     fn remove(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
         let prefix = written(value, parse::ip4_or_prefix)?;
         let at = self.entries.iter().position(|entry| entry.network == network(prefix));
@@ -148,6 +153,7 @@ impl ArpResponder {
 
 const HANDLERS: &[Row<ArpResponder>] = &[
     Row::read("table", ArpResponder::table),
+    Row::ask("lookup", ArpResponder::look_up),
     Row::write("add", |responder, value, _| written(value, entries).map(|new| responder.add(new))),
     Row::write("remove", ArpResponder::remove),
 ];

@@ -51,6 +51,7 @@ pub(super) fn expand(
         elements: expander.elements,
         connections,
         packages: resolved.packages.clone(),
+        text: String::new(),
         unconnected: lost,
         unknown: resolved.unknown.clone(),
         incomplete: false,

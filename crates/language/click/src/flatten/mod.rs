@@ -32,5 +32,5 @@ pub fn flatten(
     let resolved = template::resolve(ast, classes, diags);
     let given: usize = defines.iter().map(|(_, value)| value.text.len()).sum();
     let graph = expand::expand(&resolved, defines, ast.text_bytes() + given, diags);
-    Graph { incomplete: !ast.valid, ..graph }
+    Graph { incomplete: !ast.valid, text: ast.text.clone(), ..graph }
 }

@@ -70,7 +70,7 @@ impl PortSpec {
     }
 
     /// The processing of the first `count` inputs or outputs.
-    pub(super) fn processing(&self, output: bool, count: u32) -> Vec<Processing> {
+    pub(crate) fn processing(&self, output: bool, count: u32) -> Vec<Processing> {
         let codes = &self.processing[usize::from(output)];
         (0..count).map(|port| nth_or_last(codes, port).unwrap_or(Processing::Agnostic)).collect()
     }

@@ -297,6 +297,8 @@ fn responder_answers_for_its_prefixes() {
     let lines =
         ["10.0.0.1/32 02-00-00-00-00-AA", "10.1.2.0/24 02-00-00-00-00-CC", "10.1.0.0/16 02-00-00-00-00-AA"];
     assert_eq!(rig.read("table"), lines.join("\n"));
+    let asked = ["10.0.0.1", "10.1.2.3", "10.1.9.9", "10.0.0.9"].map(|ip| rig.read(&format!("lookup {ip}")));
+    assert_eq!(asked, ["02-00-00-00-00-AA", "02-00-00-00-00-CC", "02-00-00-00-00-AA", ""]);
     rig.write("add", &format!("10.0.0.9 {C_TEXT}")).unwrap();
     answers(&mut rig, [10, 0, 0, 9], C);
     rig.write("add", &format!("10.0.0.9/32 {A_TEXT}")).unwrap();

@@ -1,0 +1,160 @@
+//! Warns of loops inside a configuration that packets may never leave.
+//!
+//! Many configurations have loops, and most are left soon: a router sends ICMP errors through its own route table,
+//! and a TTL counts down. A loop is endless for a packet in two cases:
+//!
+//! - Nothing on it changes the packet or a decision: a packet that went round once goes round again.
+//! - All elements on it send every packet by one output, whatever they change.
+//!
+//! A program shows which elements these are (one of the element's own, or the one for packets that pass a queue).
+//! Without a program it is an element of one output that writes no packets and has no drop reasons. All others
+//! are taken to let every packet out some time, so that nothing is reported that may be meant.
+
+use crate::services::Wires;
+use chain::closing_edges;
+use click::{Connection, ElementId, Graph};
+use diag::{Diagnostics, Span};
+use element::Shape;
+use ir::{Inst, Program, Term};
+use std::collections::{BTreeSet, HashMap};
+use worker::graph::{End, Node};
+
+/// A wire of a loop: the element and output that it leaves, and the element and input that it enters.
+type Wire = (ElementId, usize, ElementId, usize);
+
+/// Reports each loop once, at its first wire in the text.
+pub(crate) fn warn(graph: &Graph, nodes: &[Node], wires: &Wires, diags: &mut Diagnostics) {
+    // A place is an input of an element.
+    let mut places: Vec<(usize, usize)> = vec![];
+    for (node, wires) in wires.before.iter().enumerate() {
+        let inputs: BTreeSet<usize> = wires.iter().map(|(input, _)| *input).collect();
+        places.extend(inputs.into_iter().map(|input| (node, input)));
+    }
+    let mut seen: BTreeSet<BTreeSet<Wire>> = BTreeSet::new();
+    for passes in [Passes::Unchanged, Passes::OneWay] {
+        for ring in rings(nodes, wires, &places, passes) {
+            if seen.insert(ring.iter().copied().collect()) {
+                report(graph, &ring, diags);
+            }
+        }
+    }
+}
+
+/// The loops of elements that pass all packets in this way.
+fn rings(nodes: &[Node], wires: &Wires, places: &[(usize, usize)], passes: Passes) -> Vec<Vec<Wire>> {
+    let numbers: HashMap<(usize, usize), usize> =
+        places.iter().enumerate().map(|(number, place)| (*place, number)).collect();
+    let mut next: Vec<Vec<Option<usize>>> = vec![];
+    // The output by which each of these edges leaves.
+    let mut outputs: Vec<Vec<usize>> = vec![];
+    for &(node, input) in places {
+        let same = outputs_of(&nodes[node], input, passes);
+        let leaves = wires.after[node].iter().filter(|(output, _)| same.contains(output));
+        let edge = |(output, end): &(usize, End)| (numbers.get(&(end.node, end.port)).copied(), *output);
+        let (edges, ports) = leaves.map(edge).unzip();
+        next.push(edges);
+        outputs.push(ports);
+    }
+    let mut rings = vec![];
+    closing_edges(&next, 0..places.len(), |path, edge, back| {
+        let from = path.iter().position(|(at, _)| *at == back).unwrap_or(0);
+        let wire = |(at, (place, followed)): (usize, &(usize, usize))| {
+            // The last one's edge closes the loop; of the others it is the one that was followed last.
+            let edge = if at + 1 == path.len() { edge } else { followed - 1 };
+            let (to, input) = places[next[*place][edge]?];
+            Some((ElementId(places[*place].0), outputs[*place][edge], ElementId(to), input))
+        };
+        rings.push(path.iter().enumerate().skip(from).filter_map(wire).collect());
+    });
+    rings
+}
+
+/// How elements pass packets on, such that a loop of them is endless.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Passes {
+    /// The packets are not changed, nor is what decides about their outputs.
+    Unchanged,
+    /// All packets leave by one output.
+    OneWay,
+}
+
+/// The outputs by which packets of an input may leave in this way.
+fn outputs_of(node: &Node, input: usize, passes: Passes) -> BTreeSet<usize> {
+    let shape = Shape { inputs: node.inputs.len(), outputs: node.outputs.len() };
+    let Some(element) = &node.element else { return BTreeSet::new() };
+    if let Some(lowered) = &node.lowered {
+        return of_program(&lowered.program, input, passes);
+    }
+    match element.lower_passing(shape) {
+        Some(Ok(program)) => of_program(&program, input, passes),
+        Some(Err(_)) => BTreeSet::new(),
+        None => {
+            let passes = shape.outputs == 1 && !element.writes() && element.reasons().is_empty();
+            passes.then_some(0).into_iter().collect()
+        }
+    }
+}
+
+fn of_program(program: &Program, input: usize, passes: Passes) -> BTreeSet<usize> {
+    let mut terms = program.blocks.iter().map(|block| &block.term);
+    let outputs = program.outputs_of(input);
+    let does = match passes {
+        Passes::Unchanged => !terms.any(|term| matches!(term, Term::Slow(_))) && changes_nothing(program),
+        Passes::OneWay => {
+            outputs.len() == 1 && !terms.any(|term| matches!(term, Term::Slow(_) | Term::Drop(_)))
+        }
+    };
+    if does { outputs } else { BTreeSet::new() }
+}
+
+/// Whether a program writes no packet, no annotation and no table, moves no header, and looks at nothing that it
+/// counts itself.
+fn changes_nothing(program: &Program) -> bool {
+    let (mut stored, mut loaded) = (BTreeSet::new(), BTreeSet::new());
+    for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
+        match inst {
+            Inst::Const(_)
+            | Inst::Bin(..)
+            | Inst::Select(..)
+            | Inst::Load(_)
+            | Inst::LoadAnno(_)
+            | Inst::Avail(_)
+            | Inst::Offset(_)
+            | Inst::RecLoad(..)
+            | Inst::TransportSum(_)
+            | Inst::CsumUpdate(..) => {}
+            Inst::CellLoad(cell) => drop(loaded.insert(*cell)),
+            Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => drop(stored.insert(*cell)),
+            _ => return false,
+        }
+    }
+    stored.is_disjoint(&loaded)
+}
+
+fn report(graph: &Graph, ring: &[Wire], diags: &mut Diagnostics) {
+    let span = |(from, output, to, input): &Wire| {
+        let is_it = |wire: &&Connection| {
+            (wire.from, wire.from_port as usize, wire.to, wire.to_port as usize)
+                == (*from, *output, *to, *input)
+        };
+        graph.connections.iter().find(is_it).map_or(Span::NONE, |wire| wire.span)
+    };
+    let name = |id: ElementId| graph.element(id).map_or("", |element| element.name.as_str());
+    let Some((last, first)) = ring.last().zip(ring.iter().map(span).min_by_key(|span| span.start)) else {
+        return;
+    };
+    let mut path = name(last.2).to_string();
+    for (_, output, to, input) in ring {
+        let output = if *output > 0 { format!("[{output}]") } else { String::new() };
+        let input = if *input > 0 { format!("[{input}]") } else { String::new() };
+        path += &format!("{output} -> {input}{}", name(*to));
+    }
+    let mut entry = diags.warning(first, format!("packets may go round here for ever: {path}"));
+    for wire in ring.iter().map(span).filter(|span| *span != first) {
+        entry = entry.with_note(wire, "goes on here");
+    }
+    entry.help(
+        "nothing on the loop lets a packet out that went round once; packets that are in a loop too long are \
+         dropped. Take one of these wires out, or put a check on the loop that counts down, as DecIPTTL does",
+    );
+}
