@@ -103,12 +103,13 @@ impl Handlers {
     /// The calls that a pattern, `*.HANDLER` with `*` and `?` in its element's name, stands for: one for each
     /// element that has the read handler. Any other call stands for itself, and so does a pattern that no
     /// element matches.
-    pub fn calls(&self, call: &str) -> Vec<String> {
+    pub(crate) fn calls(&self, call: &str) -> Vec<String> {
         if !is_pattern(call) {
             return vec![call.to_string()];
         }
         let mut calls = self.matching(call);
         for there in self.nfs.of_configurations(&format!("{MATCHING} {call}")) {
+            there.await_up();
             if let Ok((_, found)) = there.call(None) {
                 calls.extend(found.lines().map(str::to_string));
             }

@@ -6,9 +6,10 @@
 //! - Nothing on it changes the packet or a decision: a packet that went round once goes round again.
 //! - All elements on it send every packet by one output, whatever they change.
 //!
-//! A program shows which elements these are (one of the element's own, or the one for packets that pass a queue).
-//! Without a program it is an element of one output that writes no packets and has no drop reasons. All others
-//! are taken to let every packet out some time, so that nothing is reported that may be meant.
+//! A program shows which elements these are (one of the element's own, or the one for packets that pass a queue);
+//! its slow paths, and an element without a program, do what the element's other facts leave them: send packets by
+//! the only output if there are no drop reasons, unchanged if it writes no packets. All other elements are taken to
+//! let every packet out some time, so that nothing is reported that may be meant.
 
 use crate::services::Wires;
 use chain::closing_edges;
@@ -82,53 +83,81 @@ enum Passes {
 fn outputs_of(node: &Node, input: usize, passes: Passes) -> BTreeSet<usize> {
     let shape = Shape { inputs: node.inputs.len(), outputs: node.outputs.len() };
     let Some(element) = &node.element else { return BTreeSet::new() };
+    // What its Rust code does.
+    let is_one_way = shape.outputs == 1 && element.reasons().is_empty();
+    let code = Code { is_one_way, changes: element.writes() };
     if let Some(lowered) = &node.lowered {
-        return of_program(&lowered.program, input, passes);
+        return of_program(&lowered.program, input, passes, code);
     }
     match element.lower_passing(shape) {
-        Some(Ok(program)) => of_program(&program, input, passes),
+        Some(Ok(program)) => of_program(&program, input, passes, code),
         Some(Err(_)) => BTreeSet::new(),
         None => {
-            let passes = shape.outputs == 1 && !element.writes() && element.reasons().is_empty();
+            let passes = code.is_one_way && (passes == Passes::OneWay || !code.changes);
             passes.then_some(0).into_iter().collect()
         }
     }
 }
 
-fn of_program(program: &Program, input: usize, passes: Passes) -> BTreeSet<usize> {
-    let mut terms = program.blocks.iter().map(|block| &block.term);
+/// What the Rust code of an element may do with a packet.
+#[derive(Clone, Copy)]
+struct Code {
+    /// It has only one way for it.
+    is_one_way: bool,
+    changes: bool,
+}
+
+fn of_program(program: &Program, input: usize, passes: Passes, code: Code) -> BTreeSet<usize> {
     let outputs = program.outputs_of(input);
+    let has = |is: fn(&Term) -> bool| program.blocks.iter().any(|block| is(&block.term));
+    let is_slow = has(|term| matches!(term, Term::Slow(_)));
+    let drops = has(|term| matches!(term, Term::Drop(_)));
+    let is_one_way = outputs.len() == 1 && !drops && (!is_slow || code.is_one_way);
     let does = match passes {
-        Passes::Unchanged => !terms.any(|term| matches!(term, Term::Slow(_))) && changes_nothing(program),
-        Passes::OneWay => {
-            outputs.len() == 1 && !terms.any(|term| matches!(term, Term::Slow(_) | Term::Drop(_)))
+        Passes::OneWay => is_one_way,
+        // What an element counts decides nothing where there is one way.
+        Passes::Unchanged => {
+            let changes = changes(program) || is_slow && code.changes;
+            !changes && (is_one_way || !is_slow && !looks_at_own_counts(program))
         }
     };
     if does { outputs } else { BTreeSet::new() }
 }
 
-/// Whether a program writes no packet, no annotation and no table, moves no header, and looks at nothing that it
-/// counts itself.
-fn changes_nothing(program: &Program) -> bool {
+fn insts(program: &Program) -> impl Iterator<Item = &Inst> {
+    program.blocks.iter().flat_map(|block| &block.insts).map(|(_, inst)| inst)
+}
+
+/// Whether a program reads state cells that it writes itself.
+fn looks_at_own_counts(program: &Program) -> bool {
     let (mut stored, mut loaded) = (BTreeSet::new(), BTreeSet::new());
-    for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
+    for inst in insts(program) {
         match inst {
-            Inst::Const(_)
-            | Inst::Bin(..)
-            | Inst::Select(..)
-            | Inst::Load(_)
-            | Inst::LoadAnno(_)
-            | Inst::Avail(_)
-            | Inst::Offset(_)
-            | Inst::RecLoad(..)
-            | Inst::TransportSum(_)
-            | Inst::CsumUpdate(..) => {}
             Inst::CellLoad(cell) => drop(loaded.insert(*cell)),
             Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => drop(stored.insert(*cell)),
-            _ => return false,
+            _ => {}
         }
     }
-    stored.is_disjoint(&loaded)
+    !stored.is_disjoint(&loaded)
+}
+
+/// Whether a program writes a packet, an annotation or a table, moves a header, or looks at the time.
+fn changes(program: &Program) -> bool {
+    insts(program).any(|inst| {
+        matches!(
+            inst,
+            Inst::Store(..)
+                | Inst::StoreAnno(..)
+                | Inst::SetBase(..)
+                | Inst::ClearBase(_)
+                | Inst::Pull(_)
+                | Inst::Push(_)
+                | Inst::Take(_)
+                | Inst::RecStore(..)
+                | Inst::SetPacketType(_)
+                | Inst::Now
+        )
+    })
 }
 
 fn report(graph: &Graph, ring: &[Wire], diags: &mut Diagnostics) {

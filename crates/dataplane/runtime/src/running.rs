@@ -290,12 +290,18 @@ impl Running {
     }
 
     /// Has the last values of these handlers stored for [`Outcome::read`]: those of elements are read before
-    /// elements drop what they hold, those in a process before it ends.
-    pub fn read_last(&mut self, names: &[String]) {
-        if !names.is_empty() {
-            self.quiescence.hold();
+    /// elements drop what they hold, those in a process before it ends. Returns the handlers, with those that
+    /// patterns stand for; NFs in processes are asked for theirs, and the run does not end before they answer.
+    pub fn read_last(&mut self, calls: &[String]) -> Vec<String> {
+        if calls.is_empty() {
+            return vec![];
         }
-        self.asked = self.handlers.ask_last(names);
+        self.quiescence.keep_open(true);
+        self.quiescence.hold();
+        let names: Vec<String> = calls.iter().flat_map(|call| self.handlers.calls(call)).collect();
+        self.asked = self.handlers.ask_last(&names);
+        self.quiescence.keep_open(false);
+        names
     }
 
     /// Waits for the end of the run.

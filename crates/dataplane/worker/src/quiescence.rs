@@ -34,14 +34,16 @@ pub struct Quiescence {
     /// Whether the run is ended by a worker once nothing is left to do: scripts have to execute their rest, and
     /// handlers have to be read before.
     is_held: AtomicBool,
+    /// Whether the run goes on although nothing is left to do, or its NFs request the end.
+    is_kept_open: AtomicBool,
 }
 
 impl Quiescence {
     /// The state of a run with this number of workers.
     pub fn new(workers: usize) -> Quiescence {
         let none = || AtomicUsize::new(0);
-        let is_held = AtomicBool::new(false);
-        Quiescence { workers, done: none(), woken: none(), under_way: none(), is_held }
+        let (is_held, is_kept_open) = (AtomicBool::new(false), AtomicBool::new(false));
+        Quiescence { workers, done: none(), woken: none(), under_way: none(), is_held, is_kept_open }
     }
 
     /// Adds packets that are about to be handed over.
@@ -57,6 +59,16 @@ impl Quiescence {
     /// From now on a worker ends the run.
     pub fn hold(&self) {
         self.is_held.store(true, Ordering::Release);
+    }
+
+    /// Keeps the run from ending by itself or at the request of its NFs, for a bounded time.
+    pub fn keep_open(&self, keeps: bool) {
+        self.is_kept_open.store(keeps, Ordering::Release);
+    }
+
+    /// Whether the run must not end by itself.
+    pub(crate) fn is_kept_open(&self) -> bool {
+        self.is_kept_open.load(Ordering::Acquire)
     }
 
     /// Whether a worker ends the run.

@@ -83,9 +83,14 @@ impl StopRequests {
         self.halted.store(true, Ordering::Release);
     }
 
+    /// Whether the run was ended by its caller.
+    pub(crate) fn is_halted(&self) -> bool {
+        self.halted.load(Ordering::Acquire)
+    }
+
     /// Whether the run was ended by its caller, or ends at the request of its NFs.
     pub(crate) fn is_to_end(&self) -> bool {
-        self.halted.load(Ordering::Acquire) || self.is_met()
+        self.is_halted() || self.is_met()
     }
 
     /// Records that the scripts have executed their rest.

@@ -83,6 +83,11 @@ pub trait Element: Send {
         false
     }
 
+    /// Whether its task has something to do, or may get it by itself: for the handler `scheduled`.
+    fn is_scheduled(&self) -> bool {
+        true
+    }
+
     /// Whether it is a script that decides about the end of its NF: requests of other elements for that are its
     /// steps ([`Element::take_stop`]). The NF ends when it requests that itself.
     fn decides_end(&self) -> bool {

@@ -70,8 +70,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let mut launched = prepared.start(|line: &str| eprintln!("{line}"))?;
     let mut running = launched.running.take().context("it was started")?;
     tracing::info!("chain {} runs", order.chain.display());
-    let names: Vec<String> = args.handlers.iter().flat_map(|call| running.handlers().calls(call)).collect();
-    running.read_last(&names);
+    let names = running.read_last(&args.handlers);
     let deadline = args.time.map(|time| Instant::now() + time);
     let progress = progress::Progress::new(!args.quiet && !args.json);
     let mut handlers = vec![];

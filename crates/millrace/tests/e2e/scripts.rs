@@ -238,7 +238,7 @@ fn scripts_go_on_after_a_stop() {
             false => ["a 10 0", "a 0 10 3", "a ends"],
         };
         assert_eq!(printed(&run), lines, "{}: {}", mode.name, run.stderr);
-        assert!(time >= Duration::from_millis(250) && time < SOON, "{}: {time:?}", mode.name);
+        assert!(time >= Duration::from_millis(190) && time < SOON, "{}: {time:?}", mode.name);
         run.sound().accounts().assert_balanced();
     }
 }

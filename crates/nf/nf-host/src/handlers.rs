@@ -13,10 +13,14 @@ use nf::Merge;
 use nf::handler::{Handler, HandlerAccess, MOST_TEXT_BYTES};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The most bytes of a handler's name, and of the message of a refusal.
 const MOST_NAME_BYTES: usize = 1000;
+/// How long a caller waits for an NF that starts, and how often it looks.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+const WANT_PATIENCE: Duration = Duration::from_millis(500);
+const TURN: Duration = Duration::from_millis(2);
 
 /// The handlers of a chain's NFs in processes of their own.
 #[derive(Clone, Debug, Default)]
@@ -114,6 +118,18 @@ fn offered(instance: &Instance) -> Vec<Handler> {
 }
 
 impl NfHandler<'_> {
+    /// Waits until the NF's processes are up, for a time in which one that will be ready soon is.
+    pub fn await_up(&self) {
+        let start = Instant::now();
+        for instance in &self.instances {
+            // A run that has just begun wants its NFs in a moment.
+            let patience = || if instance.is_wanted() { START_PATIENCE } else { WANT_PATIENCE };
+            while instance.state() != NfState::Up && start.elapsed() < patience() {
+                std::thread::sleep(TURN);
+            }
+        }
+    }
+
     /// Reads or writes the handler at all workers' processes. Returns the merged answer, and how it was
     /// merged.
     ///

@@ -13,7 +13,7 @@ impl Worker {
         self.end_run();
     }
 
-    fn answer_calls(&mut self) {
+    pub(super) fn answer_calls(&mut self) {
         let mailbox = Arc::clone(&self.mailbox);
         for request in mailbox.take() {
             // The caller may have stopped waiting.

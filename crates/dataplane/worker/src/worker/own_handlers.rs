@@ -30,7 +30,10 @@ impl Worker {
             "config" => this.config.clone(),
             "ports" => self.exchange.as_ref()?.texts().ports.get(node)?.clone(),
             "drops" => this.counters.dropped.iter().map(Count::get).sum::<u64>().to_string(),
-            "scheduled" if this.has_task => (!this.rests).to_string(),
+            "scheduled" if this.has_task => {
+                let is_scheduled = this.element.as_ref().is_none_or(|element| element.is_scheduled());
+                (is_scheduled && !this.rests).to_string()
+            }
             "home_thread" if this.has_task => self.number.to_string(),
             "handlers" => self.handler_list(node)?,
             _ => return None,

@@ -83,19 +83,25 @@ impl Worker {
         if self.number != 0 || !self.quiescence.is_held() || !self.quiescence.is_dry() {
             return;
         }
+        // A script that has a step, or waits for a time, goes on by itself.
+        if self.ending.deciders.iter().any(|node| is_active(&self.nodes[*node])) {
+            return;
+        }
+        self.ending.is_over = self.ending.is_dry || self.ending.deciders.is_empty();
         if !std::mem::replace(&mut self.ending.is_dry, true) {
             for at in 0..self.ending.deciders.len() {
                 let node = self.ending.deciders[at];
                 self.with_element(node, |element, work| element.take_stop(true, work));
             }
-        } else {
-            self.ending.is_over = !self.ending.deciders.iter().any(|node| is_active(&self.nodes[*node]));
         }
     }
 
     /// Ends the run if it is to end: scripts first, then all workers note last values, then all stop.
     pub(crate) fn end_run(&mut self) {
-        let is_to_end = || self.ending.is_over || self.stop_requests.is_to_end();
+        let is_to_end = || match self.quiescence.is_kept_open() {
+            true => self.stop_requests.is_halted(),
+            false => self.ending.is_over || self.stop_requests.is_to_end(),
+        };
         if self.number == 0 && !self.stop_requests.is_ending() && is_to_end() {
             for at in 0..self.ending.deciders.len() {
                 let node = self.ending.deciders[at];
@@ -109,6 +115,8 @@ impl Worker {
             return;
         }
         if !std::mem::replace(&mut self.ending.is_noted, true) {
+            // The last wishes may have come with the request to end.
+            self.answer_calls();
             for at in 0..self.ending.last.len() {
                 let (node, handler, _) = &self.ending.last[at];
                 let (node, handler) = (*node, handler.clone());

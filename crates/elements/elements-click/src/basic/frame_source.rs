@@ -181,6 +181,11 @@ impl FrameSource {
         }
     }
 
+    /// The number of packets that it may still make.
+    fn left(&self) -> u64 {
+        u64::try_from(self.limit).map_or(u64::MAX, |limit| limit.saturating_sub(self.count))
+    }
+
     /// Packets that are due now.
     fn due(&mut self, work: &mut Work<'_>) -> usize {
         match &mut self.pace {
@@ -231,7 +236,7 @@ impl FrameSource {
         if !self.active {
             return 0;
         }
-        let left = u64::try_from(self.limit).map_or(u64::MAX, |limit| limit.saturating_sub(self.count));
+        let left = self.left();
         if left == 0 {
             if !std::mem::replace(&mut self.ended, true)
                 && let Some(call) = &self.end_call
@@ -253,6 +258,10 @@ impl FrameSource {
 }
 
 impl Element for FrameSource {
+    fn is_scheduled(&self) -> bool {
+        self.active && self.left() > 0
+    }
+
     fn task(&mut self) -> Option<&mut dyn Task> {
         Some(self)
     }

@@ -42,6 +42,7 @@ pub enum Outcome {
 #[derive(Default)]
 pub struct Interpreter {
     pub(super) name: String,
+    class: &'static str,
     program: Arc<Program>,
     /// Weak, since the map contains this script.
     pub(super) scripts: Weak<Scripts>,
@@ -63,6 +64,8 @@ pub struct Interpreter {
     line: String,
     pub(super) random: u64,
     warnings: Vec<String>,
+    /// Those that the user has not seen yet.
+    unsaid: Vec<String>,
     pub(super) depth: u32,
     /// Whether the current instruction has set the next one.
     moved: bool,
@@ -77,7 +80,7 @@ pub struct Interpreter {
 impl Interpreter {
     /// A script at its start. With `waits`, it is passive until it is started.
     pub fn new(
-        name: String,
+        (name, class): (String, &'static str),
         program: Arc<Program>,
         scripts: Weak<Scripts>,
         folder: PathBuf,
@@ -86,6 +89,7 @@ impl Interpreter {
         let values = vec![String::new(); program.variables.len()];
         Interpreter {
             name,
+            class,
             program,
             scripts,
             folder,
@@ -258,11 +262,16 @@ impl Interpreter {
             && let Some(rest) = self.program.rest(self.at)
         {
             let instructions = if rest == 1 { "instruction" } else { "instructions" };
-            self.tell(format!(
+            self.warn(format!(
                 "the run ended here, at instruction {}: {rest} {instructions} of the script were not executed",
                 self.at + 1
             ));
         }
+    }
+
+    /// Prints new warnings, as Click does when they occur. The run's report repeats them.
+    pub fn say_warnings(&mut self, work: &mut Work<'_>) {
+        std::mem::take(&mut self.unsaid).iter().for_each(|text| work.print(text));
     }
 
     /// Prints the text without a line end.
@@ -289,7 +298,8 @@ impl Interpreter {
             }
             self.carry_out(instruction, work);
             if self.jumps >= MOST_JUMPS {
-                self.tell(format!("{MOST_JUMPS} jumps without waiting; the script is given up"));
+                self.warn(format!("{MOST_JUMPS} jumps without waiting; the script is given up"));
+                self.unsaid.push(format!("{} :: {}: too many jumps, giving up", self.name, self.class));
                 self.ended = Some(End::Error);
             }
         }
@@ -461,12 +471,23 @@ impl Interpreter {
         }
     }
 
+    /// Warns, and says so at once.
     pub(super) fn tell(&mut self, message: String) {
-        let line = self.program.lines.get(self.at).map(String::as_str).unwrap_or("");
+        if let Some(line) = self.warn(message.clone()) {
+            self.unsaid
+                .push(format!("While executing `{line}` of {} :: {}:\n  {message}", self.name, self.class));
+        }
+    }
+
+    /// Warns in the run's report; returns the instruction, unless the warning is not new.
+    fn warn(&mut self, message: String) -> Option<String> {
+        let line = self.program.lines.get(self.at).cloned().unwrap_or_default();
         let warning = format!("{}: `{line}`: {message}", self.name);
         // A script that runs once a second would repeat the warning once a second.
-        if self.warnings.len() < MOST_WARNINGS && !self.warnings.contains(&warning) {
+        let is_new = self.warnings.len() < MOST_WARNINGS && !self.warnings.contains(&warning);
+        is_new.then(|| {
             self.warnings.push(warning);
-        }
+            line
+        })
     }
 }

@@ -154,7 +154,9 @@ fn make(cx: &mut Configure<'_>, default: Option<Type>) -> Option<BoxElement> {
     let holds_the_run = program.stops_the_run() || kind == Type::Driver;
     let waits = matches!(kind, Type::Passive | Type::Packet);
     let program = Arc::new(completed(program, kind));
-    let script = Interpreter::new(cx.name.to_string(), program, Arc::downgrade(&scripts), folder, waits);
+    let class = if default.is_some() { DRIVER_MANAGER.name } else { SCRIPT.name };
+    let script =
+        Interpreter::new((cx.name.to_string(), class), program, Arc::downgrade(&scripts), folder, waits);
     let script = Arc::new(Mutex::new(script));
     scripts.lock().unwrap_or_else(PoisonError::into_inner).insert(cx.name.to_string(), Arc::clone(&script));
     let here = cx.worker == 0;
@@ -225,6 +227,7 @@ impl Script {
             let was_over = script.ended().is_some();
             let was_paused = script.is_paused();
             let outcome = script.run(work);
+            script.say_warnings(work);
             let idle = was_over && script.ended().is_some() || was_paused && script.is_paused();
             (outcome, idle, script.ended_by_stop())
         });
@@ -250,6 +253,7 @@ impl Script {
         self.with(|script| {
             script.set("input", input.to_string());
             let returned = script.run_through("", work);
+            script.say_warnings(work);
             match (script.ended(), returned) {
                 (Some(End::Done), _) => Some(0),
                 (Some(End::Return), Ok(port)) => port.trim().parse().ok(),
@@ -285,7 +289,10 @@ impl Element for Script {
         if !self.here {
             return;
         }
-        self.with(|script| script.initialize(work));
+        self.with(|script| {
+            script.initialize(work);
+            script.say_warnings(work);
+        });
         if self.kind != Type::Packet {
             work.fire_at(work.now_ns());
         }
@@ -319,6 +326,7 @@ impl Element for Script {
         if self.here && self.kind == Type::Driver {
             self.with(|script| {
                 script.run_out(work);
+                script.say_warnings(work);
                 script.flush(work);
             });
         }

@@ -364,7 +364,7 @@ fn interpreter(text: &str) -> Interpreter {
     let program = program::read(&lines, Path::new(""), &mut args);
     assert!(args.finish());
     let program = Arc::new(completed(program, Type::Driver));
-    Interpreter::new("e".into(), program, Arc::downgrade(&Arc::default()), PathBuf::new(), false)
+    Interpreter::new(("e".into(), "Script"), program, Arc::downgrade(&Arc::default()), PathBuf::new(), false)
 }
 
 #[test]

@@ -60,8 +60,7 @@ impl Task for Unqueue {
             return Progress::Idle;
         }
         let burst = work.burst_or(self.burst.map(|burst| usize::try_from(burst).unwrap_or(usize::MAX)));
-        let left = u64::try_from(self.limit).map_or(u64::MAX, |limit| limit.saturating_sub(self.count));
-        let most = burst.min(vector.room()).min(usize::try_from(left).unwrap_or(usize::MAX));
+        let most = burst.min(vector.room()).min(usize::try_from(self.left()).unwrap_or(usize::MAX));
         if most == 0 {
             return Progress::Idle;
         }
@@ -84,12 +83,21 @@ impl Task for Unqueue {
 impl Element for Unqueue {
     element::facts!(writes: false, handlers: HANDLERS);
 
+    fn is_scheduled(&self) -> bool {
+        self.active && self.left() > 0
+    }
+
     fn task(&mut self) -> Option<&mut dyn Task> {
         Some(self)
     }
 }
 
 impl Unqueue {
+    /// The number of packets that it may still pull.
+    fn left(&self) -> u64 {
+        u64::try_from(self.limit).map_or(u64::MAX, |limit| limit.saturating_sub(self.count))
+    }
+
     fn reset(&mut self, cells: &mut [u64]) {
         self.count = 0;
         cells.fill(0);

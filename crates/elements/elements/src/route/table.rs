@@ -28,7 +28,7 @@ const WALKED_NODES: usize = 512;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum RouteError {
-    #[error("conflict with existing route `{0}`")]
+    #[error("conflict with existing route '{0}'")]
     Exists(String),
     #[error("route `{0}` not found")]
     NotFound(String),

@@ -81,7 +81,7 @@ fn routes_are_added_set_removed_and_flushed() {
         rig.write("add", "10.1.0.0/16 1.1.1.1 1").unwrap();
         assert_eq!(push(&mut rig, [10, 1, 0, 0]), (Exit::Port(1), [1, 1, 1, 1]), "{class}");
         let refused = rig.write("add", "10.1.0.0/16 0").unwrap_err();
-        assert_eq!(refused, "conflict with existing route `10.1.0.0/16 1.1.1.1 1`");
+        assert_eq!(refused, "conflict with existing route '10.1.0.0/16 1.1.1.1 1'");
         rig.write("set", "10.1.0.0/16 0").unwrap();
         assert_eq!(push(&mut rig, [10, 1, 0, 0]), (Exit::Port(0), [10, 1, 0, 0]));
         assert_eq!(rig.write("remove", "10.1.0.0/16 1").unwrap_err(), "route `10.1.0.0/16 - 1` not found");
@@ -103,7 +103,7 @@ fn ctrl_does_all_or_nothing() {
     for (text, message) in [
         (
             "add 12/8 1\nremove 10/8\nset 11/8 5.5.5.5 1\nadd 12/8 0",
-            "line 4: conflict with existing route `12.0.0.0/8 - 1`",
+            "line 4: conflict with existing route '12.0.0.0/8 - 1'",
         ),
         (
             "remove 10/8\nadd 10/8 1\n\nfrobnicate",
