@@ -161,6 +161,12 @@ fn handlers_are_read_and_written_while_the_chain_runs() {
         assert_eq!((count("d.count"), read("s.switch").trim()), (0, "0"), "{form}");
         daemon.ask(&["chain", "handler", &name("s.switch"), "1"]).sound();
         assert_eq!(read("s.switch").trim(), "1", "{form}");
+        let all = read("?.count");
+        assert!(
+            all.starts_with(&format!("{nf}/c.count:\n")) && all.contains(&format!("\n{nf}/d.count:\n")),
+            "{all}"
+        );
+        assert!(daemon.ask(&["chain", "handler", "list"]).sound().text().contains("other/c"), "{form}");
         while count("d.count") == 0 {
             assert!(Instant::now() < end, "{form}: nothing takes the other way");
         }

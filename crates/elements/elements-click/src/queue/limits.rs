@@ -30,6 +30,8 @@ pub(super) struct Limit {
     /// The burst in tokens, if it is given instead of a time.
     burst: Option<u64>,
     bucket: TokenBucket,
+    /// When the worker is woken for the next token.
+    wakes_at_ns: u64,
 }
 
 impl Limit {
@@ -48,7 +50,7 @@ impl Limit {
         }
         let burst_ns = duration.unwrap_or(20_000_000);
         let bucket = TokenBucket::new(rate?, 0);
-        let mut limit = Limit { unit, burst_ns, burst: size, bucket };
+        let mut limit = Limit { unit, burst_ns, burst: size, bucket, wakes_at_ns: 0 };
         let capacity = limit.capacity(limit.bucket.rate_per_s());
         limit.bucket = TokenBucket::new(limit.bucket.rate_per_s(), capacity);
         Some(limit)
@@ -74,6 +76,7 @@ impl Limit {
     pub(super) fn set_rate(&mut self, value: &str) -> Result<(), String> {
         let rate = written(value, self.unit.parse_rate())?;
         self.bucket.adjust(rate, self.capacity(rate));
+        self.wakes_at_ns = 0;
         Ok(())
     }
 
@@ -99,9 +102,30 @@ impl Limit {
         admitted
     }
 
+    /// Sets a timer for the next token, so that a worker without other work does not sleep for longer: a small bucket
+    /// would overflow meanwhile. One at a time is enough.
+    fn wake_in_time(&mut self, work: &mut Work<'_>) {
+        let now_ns = work.now_ns();
+        let tokens = u64::from(self.unit == Unit::Packets);
+        if self.wakes_at_ns <= now_ns
+            && let Some(wait_ns) = self.bucket.wait_ns(tokens)
+        {
+            self.wakes_at_ns = now_ns.saturating_add(wait_ns.max(1));
+            work.fire_at(self.wakes_at_ns);
+        }
+    }
+
     /// Pulls up to `most` packets from input 0, as the rate allows. Returns their number, and whether the
     /// rate allowed any.
     pub(super) fn pull(&mut self, most: usize, into: &mut Vector, work: &mut Work<'_>) -> (usize, bool) {
+        let (count, allowed) = self.pull_now(most, into, work);
+        if !allowed {
+            self.wake_in_time(work);
+        }
+        (count, allowed)
+    }
+
+    fn pull_now(&mut self, most: usize, into: &mut Vector, work: &mut Work<'_>) -> (usize, bool) {
         self.bucket.fill(work.now_ns());
         match self.unit {
             Unit::Packets => {

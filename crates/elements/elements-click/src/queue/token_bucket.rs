@@ -61,6 +61,16 @@ impl TokenBucket {
         self.level_parts >= 0
     }
 
+    /// Nanoseconds until the bucket has so many tokens; `None` if it never has.
+    pub(crate) fn wait_ns(&self, tokens: u64) -> Option<u64> {
+        let missing = i128::from(tokens) * PARTS - self.level_parts;
+        match (missing, i128::from(self.rate_per_s)) {
+            (..=0, _) => Some(0),
+            (_, 0) => None,
+            (missing, rate) => u64::try_from((missing + rate - 1) / rate).ok(),
+        }
+    }
+
     /// Removes tokens; the level may fall below zero.
     pub(crate) fn take(&mut self, tokens: u64) {
         self.level_parts -= i128::from(tokens) * PARTS;
@@ -82,6 +92,22 @@ mod tests {
         }
         // Two at the start, and three a second for the 100 seconds less the last step.
         assert!((301..=302).contains(&gone), "{gone}");
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_token() {
+        let mut bucket = TokenBucket::new(3, 2);
+        bucket.fill(0);
+        bucket.take(2);
+        let wait_ns = bucket.wait_ns(1).unwrap();
+        assert_eq!(wait_ns, 333_333_334);
+        bucket.fill(wait_ns - 1);
+        assert_eq!(bucket.tokens(), 0);
+        bucket.fill(wait_ns);
+        assert_eq!((bucket.tokens(), bucket.wait_ns(1)), (1, Some(0)));
+        bucket.take(5);
+        assert!(bucket.wait_ns(0) > Some(1_000_000_000));
+        assert_eq!(TokenBucket::new(0, 0).wait_ns(1), None);
     }
 
     #[test]

@@ -53,6 +53,21 @@ fn rated_unqueue_keeps_its_rate() {
 }
 
 #[test]
+fn the_next_token_wakes_the_worker() {
+    let mut rig = Rig::new("RatedUnqueue", "1000, BURST_SIZE 1", 1, 1);
+    rig.feed(0, &packets(0..3));
+    assert_eq!((rig.task().1.len(), rig.task().1.len()), (1, 0));
+    let now_ns = rig.host().now_ns;
+    assert_eq!(rig.host().fire_at, Some(now_ns + MS));
+    // One timer at a time.
+    rig.host().fire_at = None;
+    assert_eq!((rig.task().1.len(), rig.host().fire_at), (0, None));
+    rig.advance(MS);
+    assert_eq!((rig.task().1.len(), rig.task().1.len()), (1, 0));
+    assert_eq!(rig.host().fire_at, Some(now_ns + 2 * MS));
+}
+
+#[test]
 fn bandwidth_is_kept_whatever_the_length() {
     for len in [60, 1500] {
         // 60,000 bytes a second, and none saved up.
