@@ -15,7 +15,8 @@
 //!   outside their batches; `waiting`: packets in the middle of a burst; `order`: the nodes' order
 //! - [`profile`]: measures a worker's cycles for each element on request
 //! - [`quiescence`]: the workers' progress and the end of a run; [`stop_requests`]: the end that elements
-//!   request; [`report`]: the packet accounting; [`texts`]: the configuration, for its handlers
+//!   request; `ending`: what a worker does before it; [`report`]: the packet accounting; [`texts`]: the
+//!   configuration, for its handlers
 //! - `worker`: the loop, and the paths of packets through the graph
 //!
 //! No code here waits, allocates, locks or calls the system for each packet. `runtime` builds the graphs.
@@ -23,6 +24,7 @@
 pub mod clock;
 pub mod counters;
 mod deferred;
+mod ending;
 pub mod exchange;
 pub mod fusion;
 pub mod graph;

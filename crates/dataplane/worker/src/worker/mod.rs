@@ -30,6 +30,7 @@ mod walk;
 
 use crate::clock::Clock;
 use crate::deferred::DeferredEmits;
+use crate::ending::Ending;
 use crate::exchange::Exchange;
 use crate::fusion::FusedRegion;
 use crate::graph::Node;
@@ -50,7 +51,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use stopping::Ending;
 
 /// The most packets of a burst, unless the user sets another number. The cost of a hop between elements is
 /// divided by the burst, and the descriptors and headers of two such bursts still fit the first-level cache.

@@ -5,32 +5,9 @@
 //! are wanted of the end, and only then workers stop and elements drop what they hold.
 
 use super::Worker;
+use crate::ending::LastValue;
 use crate::graph::Node;
 use std::sync::atomic::Ordering;
-
-/// What the first worker knows about the end of the run.
-#[derive(Default)]
-pub(crate) struct Ending {
-    /// The nodes of scripts that decide about the end of their NFs.
-    deciders: Vec<usize>,
-    /// Whether those were told that all sources have ended.
-    is_dry: bool,
-    /// Whether they have done what they do after that.
-    is_over: bool,
-    /// Handlers whose last values are wanted: their nodes, names, and values.
-    last: Vec<(usize, String, Option<Result<String, String>>)>,
-    /// Whether this worker has noted them.
-    is_noted: bool,
-}
-
-impl Ending {
-    /// The end of a run of these elements.
-    pub(crate) fn new(nodes: &[Node]) -> Ending {
-        let decides = |node: &Node| node.element.as_ref().is_some_and(|element| element.decides_end());
-        let deciders = nodes.iter().enumerate().filter(|(_, node)| decides(node)).map(|(at, _)| at);
-        Ending { deciders: deciders.collect(), ..Ending::default() }
-    }
-}
 
 impl Worker {
     /// Whether a script holds the run, of an NF that has not requested its end.
@@ -118,10 +95,10 @@ impl Worker {
             // The last wishes may have come with the request to end.
             self.answer_calls();
             for at in 0..self.ending.last.len() {
-                let (node, handler, _) = &self.ending.last[at];
+                let LastValue { node, handler, .. } = &self.ending.last[at];
                 let (node, handler) = (*node, handler.clone());
                 let value = diag::caught(|| self.read_here(node, &handler)).unwrap_or_else(Err);
-                self.ending.last[at].2 = Some(value);
+                self.ending.last[at].value = Some(value);
             }
             self.mailbox.set_noted();
         }
@@ -133,7 +110,7 @@ impl Worker {
 
     /// Has the value of a handler noted when the run ends.
     pub(crate) fn note_last(&mut self, node: usize, handler: String) {
-        self.ending.last.push((node, handler, None));
+        self.ending.last.push(LastValue { node, handler, value: None });
     }
 
     /// Reads a handler of a node of this worker after the end: the value that was noted before elements dropped
@@ -143,8 +120,8 @@ impl Worker {
     /// As [`Worker::read_here`].
     pub fn read_last(&mut self, node: usize, handler: &str) -> Result<String, String> {
         let mut noted = self.ending.last.iter();
-        let noted = noted.find(|(of, name, _)| *of == node && name == handler);
-        match noted.and_then(|(.., value)| value.clone()) {
+        let noted = noted.find(|last| last.node == node && last.handler == handler);
+        match noted.and_then(|last| last.value.clone()) {
             Some(value) => value,
             None => self.read_here(node, handler),
         }
