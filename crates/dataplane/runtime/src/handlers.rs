@@ -1,9 +1,10 @@
 //! The handlers of a running chain: those of its elements, through the workers' mailboxes, and those of NFs
 //! in processes of their own.
 //!
-//! A name is `ELEMENT.HANDLER`, and an argument of the handler may follow; `*.HANDLER` reads the handler of every
-//! element that has it, and a name without a dot is a handler of the configuration. The elements of an NF are
-//! called `NF/ELEMENT` in every execution mode. The caller waits for the answer and must not be a packet thread.
+//! A name is `ELEMENT.HANDLER`, and an argument of the handler may follow; `*.HANDLER` reads the handler of
+//! every element that has it, and a name without a dot is a handler of the configuration. The elements of an
+//! NF are called `NF/ELEMENT` in every execution mode. The caller waits for the answer and must not be a
+//! packet thread.
 
 use element::handler::{name_of, split_call};
 use element::{Handler, HandlerAccess, Merge};

@@ -1,15 +1,15 @@
 //! Warns of loops inside a configuration that packets may never leave.
 //!
-//! Many configurations have loops, and most are left soon: a router sends ICMP errors through its own route table,
-//! and a TTL counts down. A loop is endless for a packet in two cases:
+//! Many configurations have loops, and most are left soon: a router sends ICMP errors through its own route
+//! table, and a TTL counts down. A loop is endless for a packet in two cases:
 //!
 //! - Nothing on it changes the packet or a decision: a packet that went round once goes round again.
 //! - All elements on it send every packet by one output, whatever they change.
 //!
-//! A program shows which elements these are (one of the element's own, or the one for packets that pass a queue);
-//! its slow paths, and an element without a program, do what the element's other facts leave them: send packets by
-//! the only output if there are no drop reasons, unchanged if it writes no packets. All other elements are taken to
-//! let every packet out some time, so that nothing is reported that may be meant.
+//! A program shows which elements these are (one of the element's own, or the one for packets that pass a
+//! queue); its slow paths, and an element without a program, do what the element's other facts leave them:
+//! send packets by the only output if there are no drop reasons, unchanged if it writes no packets. All other
+//! elements are taken to let every packet out some time, so that nothing is reported that may be meant.
 
 use crate::services::Wires;
 use chain::closing_edges;

@@ -291,7 +291,8 @@ impl Running {
 
     /// Has the last values of these handlers stored for [`Outcome::read`]: those of elements are read before
     /// elements drop what they hold, those in a process before it ends. Returns the handlers, with those that
-    /// patterns stand for; NFs in processes are asked for theirs, and the run does not end before they answer.
+    /// patterns stand for; NFs in processes are asked for theirs, and the run does not end before they
+    /// answer.
     pub fn read_last(&mut self, calls: &[String]) -> Vec<String> {
         if calls.is_empty() {
             return vec![];

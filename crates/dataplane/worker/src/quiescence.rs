@@ -31,8 +31,8 @@ pub struct Quiescence {
     pub(crate) woken: AtomicUsize,
     /// Packets in handoff queues or being processed by the worker that took them.
     under_way: AtomicUsize,
-    /// Whether the run is ended by a worker once nothing is left to do: scripts have to execute their rest, and
-    /// handlers have to be read before.
+    /// Whether the run is ended by a worker once nothing is left to do: scripts have to execute their rest,
+    /// and handlers have to be read before.
     is_held: AtomicBool,
     /// Whether the run goes on although nothing is left to do, or its NFs request the end.
     is_kept_open: AtomicBool,

@@ -8,8 +8,8 @@
 //! Where an NF has a script that decides about its end, the requests of its other elements are steps for that
 //! script, which may go on, as in Click. The NF's request is that of the script.
 //!
-//! A run that ends is ending first: scripts execute their rest and requested handlers are read while packets still
-//! wait in their elements. Then all workers stop.
+//! A run that ends is ending first: scripts execute their rest and requested handlers are read while packets
+//! still wait in their elements. Then all workers stop.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -43,8 +43,8 @@ pub struct StopRequests {
 }
 
 impl StopRequests {
-    /// No requests yet. `decides` states for each NF whether it has a script that decides about its end, `held` for
-    /// each worker whether a script holds the run.
+    /// No requests yet. `decides` states for each NF whether it has a script that decides about its end,
+    /// `held` for each worker whether a script holds the run.
     pub fn new(
         ends_with: EndsWith,
         decides: impl IntoIterator<Item = bool>,

@@ -1,7 +1,7 @@
 //! A configuration as its handlers show it, without its elements' state.
 
-/// The texts of a configuration: for the handlers that have no element's name, as Click's router has them, and for
-/// `ports` of elements.
+/// The texts of a configuration: for the handlers that have no element's name, as Click's router has them,
+/// and for `ports` of elements.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ConfigurationTexts {
     /// As the user wrote it.

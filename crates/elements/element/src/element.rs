@@ -88,8 +88,8 @@ pub trait Element: Send {
         true
     }
 
-    /// Whether it is a script that decides about the end of its NF: requests of other elements for that are its
-    /// steps ([`Element::take_stop`]). The NF ends when it requests that itself.
+    /// Whether it is a script that decides about the end of its NF: requests of other elements for that are
+    /// its steps ([`Element::take_stop`]). The NF ends when it requests that itself.
     fn decides_end(&self) -> bool {
         false
     }

@@ -209,8 +209,8 @@ impl<T> Row<T> {
     }
 }
 
-/// Splits a call, `ELEMENT.HANDLER [ARGUMENT]`, into the element's name and the handler with its argument; the
-/// argument may have dots. The name is empty where the call names no element.
+/// Splits a call, `ELEMENT.HANDLER [ARGUMENT]`, into the element's name and the handler with its argument;
+/// the argument may have dots. The name is empty where the call names no element.
 pub fn split_call(call: &str) -> (&str, &str) {
     let call = call.trim_start();
     let name = name_of(call);

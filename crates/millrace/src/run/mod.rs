@@ -30,8 +30,10 @@ pub struct RunArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = times::time)]
     time: Option<Duration>,
 
-    /// Prints this handler at the end, as `element.handler`, with an argument behind a blank (`rt.lookup 1.2.3.4`);
-    /// `*.handler` prints that of every element, `list`, `config`, `flatconfig`, `requirements`, `version` and
+    /// Prints this handler at the end, as `element.handler`, with an argument behind a blank (`rt.lookup
+    /// 1.2.3.4`);
+    /// `*.handler` prints that of every element, `list`, `config`, `flatconfig`, `requirements`, `version`
+    /// and
     /// `handlers` those of the configuration; may stand several times
     #[arg(long = "handler", short = 'H', value_name = "ELEMENT.HANDLER")]
     handlers: Vec<String>,

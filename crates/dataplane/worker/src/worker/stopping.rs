@@ -1,8 +1,8 @@
 //! The end of the run: at the request of elements or of the caller, and when nothing is left to do.
 //!
-//! The first worker has the scripts. It passes requests on to those that decide about the end of their NFs, and
-//! ends the run between two turns: the scripts execute their rest, every worker notes the values of handlers that
-//! are wanted of the end, and only then workers stop and elements drop what they hold.
+//! The first worker has the scripts. It passes requests on to those that decide about the end of their NFs,
+//! and ends the run between two turns: the scripts execute their rest, every worker notes the values of
+//! handlers that are wanted of the end, and only then workers stop and elements drop what they hold.
 
 use super::Worker;
 use crate::ending::LastValue;
@@ -113,8 +113,8 @@ impl Worker {
         self.ending.last.push(LastValue { node, handler, value: None });
     }
 
-    /// Reads a handler of a node of this worker after the end: the value that was noted before elements dropped
-    /// what they held, or the value now.
+    /// Reads a handler of a node of this worker after the end: the value that was noted before elements
+    /// dropped what they held, or the value now.
     ///
     /// # Errors
     /// As [`Worker::read_here`].

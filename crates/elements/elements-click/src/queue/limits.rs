@@ -102,8 +102,8 @@ impl Limit {
         admitted
     }
 
-    /// Sets a timer for the next token, so that a worker without other work does not sleep for longer: a small bucket
-    /// would overflow meanwhile. One at a time is enough.
+    /// Sets a timer for the next token, so that a worker without other work does not sleep for longer: a
+    /// small bucket would overflow meanwhile. One at a time is enough.
     fn wake_in_time(&mut self, work: &mut Work<'_>) {
         let now_ns = work.now_ns();
         let tokens = u64::from(self.unit == Unit::Packets);

@@ -60,8 +60,8 @@ impl Interpreter {
         let (handler, callee) = self.callee(name);
         let value = match callee {
             Callee::This => self.own(handler, args, work),
-            // Functions are the same in all scripts, unless a script has a variable of that name; other handlers run
-            // in the other script.
+            // Functions are the same in all scripts, unless a script has a variable of that name; other
+            // handlers run in the other script.
             Callee::Script(full, script) => {
                 let mut other = script.try_lock();
                 let exported = other.as_ref().ok().and_then(|other| other.exported(handler));

@@ -138,8 +138,8 @@ impl Interpreter {
         self.steps = self.steps.saturating_add(steps);
     }
 
-    /// Gives it the step of a request to end its NF, the last one when all sources have ended. Returns whether the
-    /// script goes on with it: one that has ended does not.
+    /// Gives it the step of a request to end its NF, the last one when all sources have ended. Returns
+    /// whether the script goes on with it: one that has ended does not.
     pub fn take_stop(&mut self, is_last: bool) -> bool {
         if self.ended.is_some() {
             return false;

@@ -97,8 +97,8 @@ impl Program {
         self.instructions.iter().any(stops)
     }
 
-    /// The number of instructions from `at` on that do something; `None` if there are none, or if they are in a
-    /// loop that the script never leaves.
+    /// The number of instructions from `at` on that do something; `None` if there are none, or if they are in
+    /// a loop that the script never leaves.
     pub fn rest(&self, at: usize) -> Option<usize> {
         let rest = self.instructions.get(at..).unwrap_or_default();
         let is_endless = |instruction: &Instruction| {
