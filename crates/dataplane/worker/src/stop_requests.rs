@@ -11,7 +11,9 @@
 //! A run that ends is ending first: scripts execute their rest and requested handlers are read while packets
 //! still wait in their elements. Then all workers stop.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// The NFs whose requests end a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,6 +37,8 @@ pub struct StopRequests {
     requested: Vec<AtomicBool>,
     /// For each NF with a script that decides, the requests that the script has not taken.
     steps: Vec<Option<AtomicUsize>>,
+    /// The requests of each element on each worker, in NFs with such a script.
+    asked: Mutex<HashMap<(usize, usize), usize>>,
     /// For each worker, whether a script of an NF that counts and has not requested the end holds the run.
     held: Vec<AtomicBool>,
     /// Whether the caller ends the run.
@@ -55,17 +59,24 @@ impl StopRequests {
             ends_with,
             requested: steps.iter().map(|_| AtomicBool::new(false)).collect(),
             steps,
+            asked: Mutex::default(),
             held: held.into_iter().map(AtomicBool::new).collect(),
             halted: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
         }
     }
 
-    /// Records the request of an element of an NF: a step for the NF's script, if that decides.
-    pub(crate) fn ask(&self, nf: usize) {
-        match self.steps.get(nf) {
-            Some(Some(steps)) => drop(steps.fetch_add(1, Ordering::AcqRel)),
-            _ => self.request(nf),
+    /// Records the request of an element of an NF on a worker: a step for the NF's script, if that decides.
+    /// The workers' copies of an element are one element: a request that another worker's copy has made is
+    /// none.
+    pub(crate) fn ask(&self, nf: usize, element: usize, worker: usize) {
+        let Some(Some(steps)) = self.steps.get(nf) else { return self.request(nf) };
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = asked.iter().filter(|((of, _), _)| *of == element).map(|(_, count)| *count).max();
+        let count = asked.entry((element, worker)).or_insert(0);
+        *count += 1;
+        if *count > most.unwrap_or(0) {
+            steps.fetch_add(1, Ordering::AcqRel);
         }
     }
 
@@ -171,14 +182,19 @@ mod tests {
     #[test]
     fn requests_are_steps_for_a_script_that_decides() {
         let requests = StopRequests::new(EndsWith::All, [true, false], [false]);
-        requests.ask(0);
-        requests.ask(0);
+        requests.ask(0, 5, 0);
+        // The same element on another worker, and another element.
+        requests.ask(0, 5, 1);
+        requests.ask(0, 6, 1);
         assert!(!requests.is_requested());
         assert_eq!((requests.take_steps(0), requests.take_steps(0), requests.take_steps(1)), (2, 0, 0));
+        requests.ask(0, 5, 1);
+        requests.ask(0, 5, 0);
+        assert_eq!(requests.take_steps(0), 1);
         requests.request(0);
         assert!(requests.is_requested_by(0) && requests.is_to_end());
         let plain = StopRequests::new(EndsWith::Caller, [false], [false]);
-        plain.ask(0);
+        plain.ask(0, 5, 0);
         assert!(plain.is_requested() && !plain.is_to_end());
         plain.halt();
         assert!(plain.is_to_end() && !plain.is_ending());

@@ -20,7 +20,7 @@ impl Worker {
         let nf = self.nodes[node].nf;
         match self.ending.deciders.contains(&node) {
             true => self.stop_requests.request(nf),
-            false => self.stop_requests.ask(nf),
+            false => self.stop_requests.ask(nf, node, self.number),
         }
         self.pass_stops_on();
         self.heed_stop_requests();

@@ -78,7 +78,6 @@ impl Interpreter {
                             "run" => {
                                 script.depth = self.depth + 1;
                                 let result = script.run_through(args, work);
-                                script.say_warnings(work);
                                 script.flush(work);
                                 Some(result)
                             }

@@ -294,6 +294,7 @@ impl Interpreter {
             };
             if let Some(wait) = self.blocks(instruction, work) {
                 self.jumps = 0;
+                self.say_warnings(work);
                 return Outcome::Blocked(wait);
             }
             self.carry_out(instruction, work);
@@ -302,6 +303,7 @@ impl Interpreter {
                 self.unsaid.push(format!("{} :: {}: too many jumps, giving up", self.name, self.class));
                 self.ended = Some(End::Error);
             }
+            self.say_warnings(work);
         }
         match self.ended {
             Some(end) => Outcome::Ended(end),

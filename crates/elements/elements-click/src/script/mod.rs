@@ -62,7 +62,7 @@ Executes instructions: sets variables, reads and writes handlers, waits, and end
   may have stopped. A step for a script that has stopped is refused
 - **end**: requests of elements to stop (`STOP true`, `stop` of another script, and the end of all sources) are
   steps for the DRIVER script of their NF, which goes on while packets flow and wait in queues; the NF ends with
-  the script. When the run ends otherwise (another NF, `--for`, Ctrl-C), the script executes the rest at once, up
+  the script. The copies of an element on several workers count as one. When the run ends otherwise (another NF, `--for`, Ctrl-C), the script executes the rest at once, up
   to a second `pause` or a jump back, before queues are emptied. A warning says what a script has not executed
 - **difference**: TYPE SIGNAL and PROXY and the functions `kill` and `writable` do not exist: signals belong
   to the host. A run ends with its sources; a script that contains `stop` keeps it going while it waits for a
@@ -227,7 +227,6 @@ impl Script {
             let was_over = script.ended().is_some();
             let was_paused = script.is_paused();
             let outcome = script.run(work);
-            script.say_warnings(work);
             let idle = was_over && script.ended().is_some() || was_paused && script.is_paused();
             (outcome, idle, script.ended_by_stop())
         });
@@ -253,7 +252,6 @@ impl Script {
         self.with(|script| {
             script.set("input", input.to_string());
             let returned = script.run_through("", work);
-            script.say_warnings(work);
             match (script.ended(), returned) {
                 (Some(End::Done), _) => Some(0),
                 (Some(End::Return), Ok(port)) => port.trim().parse().ok(),
@@ -326,7 +324,6 @@ impl Element for Script {
         if self.here && self.kind == Type::Driver {
             self.with(|script| {
                 script.run_out(work);
-                script.say_warnings(work);
                 script.flush(work);
             });
         }

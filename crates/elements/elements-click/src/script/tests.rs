@@ -181,7 +181,12 @@ fn what_goes_wrong_is_told_and_the_script_goes_on() {
         "`error bad $(add 1 1)`: bad 2",
     ];
     assert_eq!(warnings, expected.map(|text| format!("e: {text}")));
-    assert!(rig.host().printed.is_empty());
+    // They are printed when they occur, too.
+    let printed = expected.map(|text| {
+        let (line, message) = text.split_once("`: ").expect("an instruction");
+        format!("While executing {line}` of e :: Script:\n  {message}")
+    });
+    assert_eq!(rig.host().printed, printed);
 }
 
 #[test]
@@ -318,7 +323,9 @@ fn scripts_run_each_other() {
         element.start(&mut Work::new(host, 0));
         element.fire(&mut Work::new(host, 0));
     }
-    assert_eq!(host.printed, ["13", "6", "10", "0", "4 5", "$(y.run)"]);
+    let warning = "While executing `print $(y.run)` of y :: Script:\n  no handler `y.run`";
+    assert_eq!(host.printed[..5], ["13", "6", "10", "0", "4 5"]);
+    assert_eq!(host.printed[5..], ["$(y.run)", warning]);
     assert_eq!(caller.take_warnings(), Vec::<String>::new());
     assert_eq!(own.take_warnings().len(), 1);
 }
@@ -336,7 +343,11 @@ fn scripts_that_call_each_other_in_a_circle_are_told() {
     assert!(b.take_warnings()[0].contains("`a` is running"));
     endless.start(&mut Work::new(rig.host(), 0));
     endless.fire(&mut Work::new(rig.host(), 0));
-    assert_eq!(rig.host().printed, ["$(d.run)", "1"]);
+    let said = &rig.host().printed;
+    assert!(said[0].contains("`a` is running"), "{said:?}");
+    assert_eq!(said[1], "d :: Script: too many jumps, giving up");
+    assert_eq!([&*said[2], &*said[4]], ["$(d.run)", "1"]);
+    assert!(said[3].contains("`d` ended with an error"), "{said:?}");
     assert!(endless.take_warnings()[0].contains("`d` ended with an error"));
 }
 
