@@ -106,6 +106,12 @@ pub fn prepare(
 }
 
 impl Prepared {
+    /// The same for a caller that names handlers whose last values it wants, if `reads`.
+    pub fn reads_last(mut self, reads: bool) -> Prepared {
+        self.plan.reads_last = reads;
+        self
+    }
+
     /// Starts the workers. `print` is called with the text that elements print.
     ///
     /// # Errors

@@ -44,6 +44,9 @@ pub struct RunPlan {
     pub nfs: NfHandlers,
     /// The NFs whose scripts end the run; `None` if the caller ends it when they request it.
     pub ends_with: Option<EndsWith>,
+    /// Whether the caller names handlers whose last values it wants: the run does not end by itself before
+    /// [`Running::read_last`] was called.
+    pub reads_last: bool,
 }
 
 impl Default for RunPlan {
@@ -57,6 +60,7 @@ impl Default for RunPlan {
             print: |line| println!("{line}"),
             nfs: NfHandlers::default(),
             ends_with: Some(EndsWith::default()),
+            reads_last: false,
         }
     }
 }
@@ -153,9 +157,10 @@ impl Running {
         let stop: Arc<AtomicBool> = Arc::default();
         let stop_requests = Arc::new(stop_requests(&assembly, plan));
         let finish = Arc::new(Quiescence::new(assembly.graphs.len()));
-        if assembly.graphs[0].iter().any(decides_end) {
+        if plan.reads_last || assembly.graphs[0].iter().any(decides_end) {
             finish.hold();
         }
+        finish.keep_open(plan.reads_last);
         let workers = assembly.graphs.len();
         let packets = HANDOFF_PACKETS.max(2 * workers * shm::burst::LIST_CAPACITY);
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
@@ -295,6 +300,7 @@ impl Running {
     /// answer.
     pub fn read_last(&mut self, calls: &[String]) -> Vec<String> {
         if calls.is_empty() {
+            self.quiescence.keep_open(false);
             return vec![];
         }
         self.quiescence.keep_open(true);

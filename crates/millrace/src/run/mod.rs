@@ -69,6 +69,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
         check::show(&prepared.loaded.map, &prepared.loaded.diags, false);
     }
     // Elements print to standard error, as in Click; standard output is for the packet accounting.
+    let prepared = prepared.reads_last(!args.handlers.is_empty());
     let mut launched = prepared.start(|line: &str| eprintln!("{line}"))?;
     let mut running = launched.running.take().context("it was started")?;
     tracing::info!("chain {} runs", order.chain.display());
