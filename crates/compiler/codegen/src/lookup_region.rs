@@ -93,6 +93,9 @@ pub struct RegionPlan {
     pub key_stride: usize,
     /// Exit lists: ports, reasons, slow paths, stage boundaries, in this order.
     pub lists: ListLayout,
+    /// The lists of ports, slow paths and stage boundaries to which several calls of regions append: only those may be
+    /// in another order than that of the packets.
+    pub joined: BTreeSet<usize>,
     /// Which cells the program writes.
     pub written_cells: Vec<bool>,
 }
@@ -170,7 +173,7 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
             heads.len() - 1
         })
     };
-    let entries = program.entries.iter().map(|entry| index_of(vec![(*entry, None)])).collect();
+    let entries: Vec<usize> = program.entries.iter().map(|entry| index_of(vec![(*entry, None)])).collect();
     let (mut sites, mut site_at) = (vec![], BTreeMap::new());
     // A verified program has an order of its stages.
     for blocks in stages(program, &order).unwrap_or_default() {
@@ -226,7 +229,17 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
         slow: program.slow.len(),
         sites: sites.len(),
     };
-    regions.iter_mut().for_each(|region| find_lists(program, walked, &lists, &site_at, region));
+    let mut appended: BTreeMap<usize, usize> = BTreeMap::new();
+    for (number, region) in regions.iter_mut().enumerate() {
+        let all = find_lists(program, walked, &lists, &site_at, region);
+        // Packets enter by one input at a time.
+        let behind = sites.iter().flat_map(|site| [site.hit, site.miss]).filter(|at| *at == number).count();
+        let calls = behind + usize::from(entries.contains(&number));
+        all.into_iter().for_each(|list| *appended.entry(list).or_default() += calls);
+    }
+    let goes_on = |list: &usize| *list < lists.outputs || *list >= lists.slow(0);
+    let joined = appended.iter().filter(|(_, calls)| **calls > 1).map(|(list, _)| *list).filter(goes_on);
+    let joined = joined.collect();
     RegionPlan {
         walked,
         first_union: program.tables.len(),
@@ -237,6 +250,7 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
         sites,
         site_at,
         lists,
+        joined,
         written_cells: program.written_cells(),
     }
 }
@@ -262,14 +276,14 @@ fn reached(program: &Program, walked: bool, order: &[BlockId], heads: &[Start]) 
     order.iter().copied().filter(|block| inside.contains(block)).collect()
 }
 
-/// Derives the exit lists that a region appends to.
+/// Derives the exit lists that a region appends to. Returns all to which its packets may be added.
 fn find_lists(
     program: &Program,
     walked: bool,
     layout: &ListLayout,
     site_at: &BTreeMap<BlockId, (usize, usize)>,
     region: &mut LookupRegion,
-) {
+) -> BTreeSet<usize> {
     let mut dynamic = false;
     for &block in &region.blocks {
         let list = match &program.block(block).term {
@@ -286,6 +300,8 @@ fn find_lists(
         };
         region.lists.extend(list);
     }
+    let ports = if dynamic { 0..layout.outputs } else { 0..0 };
+    let all = region.lists.iter().copied().chain(ports).collect();
     if dynamic {
         // Ports are appended to by a run-time number there: their counts stay in memory.
         region.lists.retain(|list| *list >= layout.outputs);
@@ -298,4 +314,5 @@ fn find_lists(
             _ => None,
         };
     }
+    all
 }

@@ -88,6 +88,8 @@ pub struct Scratch {
 struct HeldPackets {
     /// The stage boundary and the index of each packet.
     packets: Vec<(usize, u16)>,
+    /// Those that go on; kept for its allocation.
+    going: Vec<(usize, u16)>,
     /// The form that runs. The evaluator begins with them from the start, at this input.
     running: FormKind,
     input: usize,
@@ -262,7 +264,7 @@ fn native<const HOLDS: bool>(
     scratch.held.running = form;
     let program = (program, signature);
     // SAFETY: as above.
-    unsafe { run_sites::<HOLDS>(program, &mut context, has_exceptions, state, scratch, exits) };
+    unsafe { run_sites::<HOLDS>(program, &mut context, (false, has_exceptions), state, scratch, exits) };
     None
 }
 
@@ -296,7 +298,7 @@ fn context_of(
 unsafe fn run_sites<const HOLDS: bool>(
     (program, signature): (&Program, &Signature),
     context: &mut Context,
-    mut has_exceptions: bool,
+    (is_resumed, mut has_exceptions): (bool, bool),
     state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
@@ -310,7 +312,9 @@ unsafe fn run_sites<const HOLDS: bool>(
         }
         // Several regions may have listed packets, each its own in order. Tables see packets in the order of
         // their arrival, and so does what comes next.
-        exits.order(plan.lists.site(number));
+        if is_resumed || plan.joined.contains(&plan.lists.site(number)) {
+            exits.order(plan.lists.site(number));
+        }
         has_looked_up = true;
         if HOLDS && has_exceptions && site.can_hold && hold(plan, number, scratch, exits) == 0 {
             continue;
@@ -328,7 +332,11 @@ unsafe fn run_sites<const HOLDS: bool>(
         }
     }
     if has_looked_up {
-        exits.order_all(plan.lists.slow);
+        let last = if has_exceptions { plan.lists.site(0) } else { plan.lists.outputs };
+        match is_resumed {
+            true => exits.order_all(plan.lists.slow),
+            false => plan.joined.range(..last).for_each(|list| exits.order(*list)),
+        }
     }
 }
 
@@ -359,18 +367,19 @@ pub fn resume(
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> bool {
-    let held = std::mem::take(&mut scratch.held);
+    let held = &mut scratch.held;
+    let (running, input) = (held.running, held.input);
+    let mut now = std::mem::take(&mut held.going);
     let goes_on = |(_, index): &(usize, u16)| *index < end && usize::from(*index) < packets.len();
-    let (now, later) = held.packets.into_iter().partition::<Vec<_>, _>(goes_on);
-    scratch.held = HeldPackets { packets: later, ..held };
+    now.extend(held.packets.extract_if(.., |held| goes_on(held)));
     match engine {
         Engine::Native(compiled) => {
             let forms = compiled.program_forms();
             if state.cells.len() < forms.program.cells.len() {
                 too_few_cells(&forms.program, state.cells.len());
             }
-            let Some((program, signature)) = choose_again(forms, held.running, state, scratch) else {
-                scratch.held.packets.extend(now);
+            let Some((program, signature)) = choose_again(forms, running, state, scratch) else {
+                scratch.held.packets.append(&mut now);
                 return false;
             };
             let lists = &signature.plan.lists;
@@ -380,15 +389,19 @@ pub fn resume(
             // SAFETY: as in `native`. The indices are below the vector's length (above), and machine code listed
             // them for these boundaries. The lanes of these packets are as it left them, since no other program
             // runs with this scratch (asserted in `native`); they hold no addresses (`Site::can_hold`).
-            unsafe { run_sites::<true>((program, signature), &mut context, false, state, scratch, exits) };
+            unsafe {
+                run_sites::<true>((program, signature), &mut context, (true, false), state, scratch, exits)
+            };
         }
         Engine::Evaluator(program) => {
-            let mut list: Vec<u16> = now.into_iter().map(|(_, index)| index).collect();
+            let mut list: Vec<u16> = now.iter().map(|(_, index)| *index).collect();
             list.sort_unstable();
-            let burst = Burst { input: held.input, packets, list: &list };
+            let burst = Burst { input, packets, list: &list };
             evaluate::<true>(program, burst, state, scratch, exits);
         }
     }
+    now.clear();
+    scratch.held.going = now;
     true
 }
 

@@ -130,19 +130,22 @@ impl Choices<'_> {
 fn chain(choices: &mut Choices<'_>, keeps_order: bool) -> String {
     let count = 2 + choices.byte() % (MOST_ELEMENTS - 1);
     let (mut text, mut wires) = (String::new(), String::from("FromDevice(in) -> e0;\n"));
-    // Whether all packets have taken the same path so far.
-    let mut together = true;
+    // Whether all packets have taken the same path so far; and whether some have passed an element without a program
+    // since: a table behind it sees them behind the others of their burst, where the region goes on (ADR 34).
+    let (mut together, mut come_back) = (true, false);
     // From this element on, no element depends on the order of packets: wires may lead back to it. In a loop,
     // packets of a burst pass it one after the other, and go round one after the other.
     let mut free = 0;
     for at in 0..count {
         let (what, outputs) = match choices.byte() % 8 {
             0 | 1 => *choices.one_of(PARTING),
-            2 if together || keeps_order => {
+            2 if together || keeps_order && !come_back => {
                 free = at + 1;
+                come_back |= !together;
                 *choices.one_of(IN_ORDER)
             }
             3 if choices.byte().is_multiple_of(4) => {
+                come_back |= !together;
                 let opaque = if keeps_order { &OPAQUE[..OPAQUE.len() - 1] } else { OPAQUE };
                 (*choices.one_of(opaque), 1)
             }

@@ -5,7 +5,8 @@
 //! [`element::StateScope`] defines the state that copies of an element share. This crate depends on no
 //! element class: the graph holds the elements.
 //!
-//! - [`clock`]: the clocks; [`counters`]: the packet counters of a node
+//! - [`clock`]: the clocks; [`counters`]: the packet counters of a node; `caller`: elements that call handlers
+//!   at certain packets
 //! - [`graph`]: an element in a graph, and the wires of its ports
 //! - [`fusion`]: fused regions of elements that run as one program
 //! - [`passage`]: queues that packets pass
@@ -21,6 +22,7 @@
 //!
 //! No code here waits, allocates, locks or calls the system for each packet. `runtime` builds the graphs.
 
+mod caller;
 pub mod clock;
 pub mod counters;
 mod deferred;

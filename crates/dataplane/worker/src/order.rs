@@ -5,7 +5,7 @@
 //! the loop runs when all packets have left it. Elements that send to one port take turns, as one element would.
 
 use crate::graph::Node;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Above so many nodes, all packets count as ones that can meet: the sets of nodes would take too much
 /// memory.
@@ -41,10 +41,11 @@ impl NodeOrder {
                 meet.for_each(|(node, other)| reached[node * words + other / 64] |= 1 << (other % 64));
             }
             // In a loop once is not enough.
-            let grow = |reached: &mut [u64]| {
-                order.iter().rev().fold(false, |more, node| reach(nodes, *node, reached, words) || more)
-            };
-            while grow(&mut reached) {}
+            let mut grew = true;
+            while grew {
+                grew = false;
+                order.iter().rev().for_each(|node| grew |= reach(nodes, *node, &mut reached, words));
+            }
         }
         NodeOrder { ranks, reached, words }
     }
@@ -79,51 +80,70 @@ fn behind(node: &Node) -> impl DoubleEndedIterator<Item = usize> {
     node.outputs.iter().flatten().map(|end| end.node)
 }
 
-/// The nodes, each before all that it leads to, and those of a loop side by side (Kosaraju and Sharir).
+/// The most loops inside one another that are looked at.
+const MOST_NESTED: usize = 32;
+
+/// The nodes, each before all that it leads to, and those of a loop side by side: a weak topological order (Bourdoncle
+/// 1993).
 fn first_to_last(nodes: &[Node]) -> Vec<usize> {
     let mut before = vec![vec![]; nodes.len()];
     for (at, node) in nodes.iter().enumerate() {
         behind(node).for_each(|next| before[next].push(at));
     }
-    let last_first = last_first(nodes);
-    let mut places = vec![0; nodes.len()];
-    last_first.iter().rev().enumerate().for_each(|(place, node)| places[*node] = place);
-    let (mut order, mut seen) = (Vec::with_capacity(nodes.len()), vec![false; nodes.len()]);
-    for &start in last_first.iter().rev() {
-        let first = order.len();
-        // What leads to this node and comes behind it is in a loop with it.
-        let mut open = vec![start];
-        while let Some(node) = open.pop() {
-            if !std::mem::replace(&mut seen[node], true) {
-                order.push(node);
-                open.extend(before[node].iter().filter(|from| !seen[**from]));
-            }
-        }
-        order[first..].sort_by_key(|node| places[*node]);
-    }
+    // From the sources first: a wire that leads back should be one that packets pass late.
+    let (sources, others): (Vec<usize>, Vec<usize>) =
+        (0..nodes.len()).partition(|node| before[*node].is_empty());
+    let mut order = Vec::with_capacity(nodes.len());
+    arrange((nodes, &before), &[sources, others].concat(), 0, &mut order);
     order
 }
 
-/// The nodes, each behind all that it leads to, but for loops.
-fn last_first(nodes: &[Node]) -> Vec<usize> {
-    let mut is_led_to = vec![false; nodes.len()];
-    nodes.iter().flat_map(behind).for_each(|node| is_led_to[node] = true);
-    let (mut order, mut seen) = (Vec::with_capacity(nodes.len()), vec![false; nodes.len()]);
-    // From the sources first: a wire that leads back should be one that packets pass late. The last ones
-    // first, as with outputs: of two ways, the one of the first output comes first.
-    let starts = (0..nodes.len()).rev().filter(|node| !is_led_to[*node]);
-    let all: Vec<usize> = starts.chain((0..nodes.len()).rev()).collect();
-    for start in all {
-        if std::mem::replace(&mut seen[start], true) {
+/// Appends these nodes, those from which packets come first.
+fn arrange(
+    (nodes, before): (&[Node], &[Vec<usize>]),
+    members: &[usize],
+    depth: usize,
+    order: &mut Vec<usize>,
+) {
+    // Components of nodes that lead to each other (Kosaraju and Sharir).
+    let last_first = last_first(nodes, members);
+    let mut left: BTreeMap<usize, usize> =
+        last_first.iter().rev().enumerate().map(|(place, node)| (*node, place)).collect();
+    for &start in last_first.iter().rev() {
+        // What leads to this node and comes behind it is in a loop with it.
+        let (mut open, mut component) = (vec![start], vec![]);
+        while let Some(node) = open.pop() {
+            if let Some(place) = left.remove(&node) {
+                component.push((place, node));
+                open.extend(before[node].iter().filter(|from| left.contains_key(from)));
+            }
+        }
+        component.sort_unstable();
+        let component: Vec<usize> = component.into_iter().map(|(_, node)| node).collect();
+        match component.split_first() {
+            // Without the wires that lead back to the first one, what is inside the loop has an order, too.
+            Some((first, rest)) if depth < MOST_NESTED && !rest.is_empty() => {
+                order.push(*first);
+                arrange((nodes, before), rest, depth + 1, order);
+            }
+            _ => order.extend(component),
+        }
+    }
+}
+
+/// These nodes, each behind all of them that it leads to, but for loops.
+fn last_first(nodes: &[Node], members: &[usize]) -> Vec<usize> {
+    let mut unseen: BTreeSet<usize> = members.iter().copied().collect();
+    let mut order = Vec::with_capacity(members.len());
+    // From the first one, but the last outputs first: of two ways, the one of the first output comes first.
+    for &start in members {
+        if !unseen.remove(&start) {
             continue;
         }
         let mut path = vec![(start, behind(&nodes[start]).rev())];
         while let Some((node, rest)) = path.last_mut() {
-            match rest.find(|next| !seen[*next]) {
-                Some(next) => {
-                    seen[next] = true;
-                    path.push((next, behind(&nodes[next]).rev()));
-                }
+            match rest.find(|next| unseen.remove(next)) {
+                Some(next) => path.push((next, behind(&nodes[next]).rev())),
                 None => {
                     order.push(*node);
                     path.pop();
@@ -218,6 +238,16 @@ mod tests {
             let order = NodeOrder::of(&wired(outputs));
             assert_eq!(sorted(&order, 5), [4, 0, 1, 3, 2]);
             assert!(order.can_meet(3, 2));
+        }
+    }
+
+    #[test]
+    fn loops_inside_a_loop_are_left_before_what_is_behind_them() {
+        // 0 → 1 → 2 → 3 → 1, 2 → 4 → 5 → 1: what is answered behind 4 comes back, and 3 is an inner loop.
+        for outputs in
+            [&[&[1][..], &[2], &[4, 3], &[2], &[5], &[1]], &[&[1][..], &[2], &[3, 4], &[2], &[5], &[1]]]
+        {
+            assert_eq!(sorted(&NodeOrder::of(&wired(outputs)), 6), [0, 1, 2, 3, 4, 5]);
         }
     }
 }

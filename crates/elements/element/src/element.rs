@@ -189,6 +189,12 @@ pub trait Transparent: Element {
         None
     }
 
+    /// Whether its cells and its packets are the same in whatever order the packets of a burst come, though the
+    /// program reads what it wrote to cells.
+    fn ignores_order(&self) -> bool {
+        false
+    }
+
     /// Processes packets that the program sent to slow path `path`.
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {}
 }
@@ -322,6 +328,11 @@ impl BoxElement {
     /// [`Transparent::usual_outputs`].
     pub fn usual_outputs(&self, input: usize) -> Option<Vec<usize>> {
         if let BoxElement::Transparent(element) = self { element.usual_outputs(input) } else { None }
+    }
+
+    /// [`Transparent::ignores_order`].
+    pub fn ignores_order(&self) -> bool {
+        if let BoxElement::Transparent(element) = self { element.ignores_order() } else { false }
     }
 
     /// [`Transparent::first_match`].

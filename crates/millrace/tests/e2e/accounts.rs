@@ -28,7 +28,7 @@ pub struct FlowCache {
 }
 
 /// An element's counters. Not the program's own type: the words that users read are checked.
-#[derive(Debug, Deserialize)]
+#[derive(PartialEq, Debug, Deserialize)]
 pub struct Element {
     pub name: String,
     pub input: u64,

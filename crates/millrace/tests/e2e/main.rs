@@ -29,6 +29,7 @@ mod library;
 mod namespaces;
 mod napt;
 mod openflow;
+mod order;
 mod packets;
 mod plan;
 mod process;

@@ -51,7 +51,7 @@ pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> Vec<Regio
         }
         // A single element gains nothing.
         if all.len() > 1 {
-            regions.push(layout(nodes, (&before, &turns, &in_order), &all.into_iter().collect()));
+            regions.push(layout(nodes, &before, (&turns, &in_order), &all.into_iter().collect()));
         }
     }
     regions.retain(|region| region.parts.iter().any(|part| part.node != region.parts[0].node));
@@ -70,7 +70,8 @@ fn can_be_part(node: &Node, workers: usize) -> bool {
 /// outputs.
 fn layout(
     nodes: &[Node],
-    (before, turns, in_order): (&[Vec<(usize, usize)>], &Turns, &BTreeSet<usize>),
+    before: &[Vec<(usize, usize)>],
+    (turns, in_order): (&Turns, &BTreeSet<usize>),
     inside: &BTreeSet<usize>,
 ) -> RegionLayout {
     let is_source = |(from, to): (usize, NodeInput)| match inside.contains(&from) {

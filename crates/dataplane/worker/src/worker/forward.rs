@@ -163,7 +163,7 @@ impl Worker {
     pub(super) fn leave_slow(&mut self, node: usize, path: usize, packets: &mut [Packet], list: &[u16]) {
         let deferred_start = self.deferred.len();
         let exits = self.run_slow_path(node, path, packets, list);
-        self.wait_by_lists(node, packets, &exits);
+        self.wait_by_ports(node, packets, &exits);
         self.exits.push(exits);
         if self.deferred.len() > deferred_start {
             self.leave_between(node, deferred_start, packets);
@@ -217,12 +217,18 @@ impl Worker {
         self.wait_by_lists(node, packets, exits);
     }
 
-    /// Lets the packets of each exit list wait: at the next element, or for the element's own code.
+    /// Lets the packets of each port wait at the next element.
     #[inline(always)]
-    fn wait_by_lists(&mut self, node: usize, packets: &mut [Packet], exits: &Exits) {
+    fn wait_by_ports(&mut self, node: usize, packets: &mut [Packet], exits: &Exits) {
         for port in 0..exits.outputs() {
             self.wait_behind(End { node, port }, packets, exits.output(port));
         }
+    }
+
+    /// Lets the packets of each exit list wait: at the next element, or for the element's own code.
+    #[inline(always)]
+    fn wait_by_lists(&mut self, node: usize, packets: &mut [Packet], exits: &Exits) {
+        self.wait_by_ports(node, packets, exits);
         for path in 0..self.slow_paths(node) {
             if !exits.other(path).is_empty() {
                 self.wait_slow(node, path, exits.other(path));

@@ -1,5 +1,5 @@
 //! Packets that are held in the middle of a program, because others that arrived before them leave it by a
-//! slow path first ([`codegen::stage::pass_in_order`]): so tables see packets in the order of their arrival.
+//! slow path first ([`codegen::pass_in_order`]): so tables see packets in the order of their arrival.
 
 use super::Worker;
 use super::give_up::NO_PATH;

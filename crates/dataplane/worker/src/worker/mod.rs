@@ -28,6 +28,7 @@ mod stopping;
 mod turn;
 mod walk;
 
+use crate::caller::Caller;
 use crate::clock::Clock;
 use crate::deferred::DeferredEmits;
 use crate::ending::Ending;
@@ -103,7 +104,7 @@ pub struct Worker {
     /// Others, for programs that run while packets are held in the middle of one.
     pub(crate) spare_scratches: Vec<Scratch>,
     /// The elements that will call a handler after so many packets.
-    pub(crate) callers: Vec<usize>,
+    pub(crate) callers: Vec<Caller>,
     /// The most packets of a burst just now: one shortly before an element calls a handler.
     pub(crate) most_at_once: usize,
     /// How often an element was exchanged.

@@ -7,6 +7,7 @@
 //! The loop is compiled twice: with probes ([`crate::profile`]) and without them.
 
 use super::Worker;
+use crate::caller::Caller;
 use crate::profile::TURN;
 use element::{BoxElement, Progress};
 use std::cmp::Reverse;
@@ -24,6 +25,9 @@ const SLEEP: (Duration, Duration) = (Duration::from_micros(100), Duration::from_
 /// So many packets before an element calls a handler, packets are processed one by one: a burst may become more
 /// packets on its way.
 const CLOSE: u64 = 1024;
+/// So many bursts pass an element by before it counts as one that packets hardly reach: the others are not to be slow
+/// for it.
+const UNMOVED: u32 = 4096;
 /// How often elements do housekeeping.
 const TICK_NS: u64 = 1_000_000;
 /// Turns without work after which a run whose sources have ended is over although elements still hold
@@ -273,24 +277,32 @@ impl Worker {
     pub(super) fn find_callers(&mut self) {
         let before = std::mem::take(&mut self.callers);
         // One that is calling just now is not there to be asked.
-        let is_calling = |node: usize| self.nodes[node].element.is_none() && before.contains(&node);
+        let is_calling = |node: usize| {
+            self.nodes[node].element.is_none() && before.iter().any(|caller| caller.node == node)
+        };
         let will_call = |node: &usize| self.packets_until_call(*node) != u64::MAX || is_calling(*node);
-        self.callers = (0..self.nodes.len()).filter(will_call).collect();
+        let callers = (0..self.nodes.len()).filter(will_call);
+        self.callers = callers.map(|node| Caller { node, until: u64::MAX, unmoved: 0 }).collect();
         self.follow_callers();
     }
 
     /// Lets packets be processed one by one shortly before a handler is called.
     #[cold]
     fn follow_callers(&mut self) {
-        let until = self.callers.iter().map(|at| self.packets_until_call(*at)).min();
-        self.most_at_once = if until.is_some_and(|until| until <= CLOSE) { 1 } else { usize::MAX };
+        let mut callers = std::mem::take(&mut self.callers);
+        let mut is_close = false;
+        for caller in &mut callers {
+            let until = self.packets_until_call(caller.node);
+            let has_moved = std::mem::replace(&mut caller.until, until) != until;
+            caller.unmoved = if has_moved { 0 } else { caller.unmoved.saturating_add(1) };
+            is_close |= until <= CLOSE && caller.unmoved < UNMOVED;
+        }
+        self.callers = callers;
+        self.most_at_once = if is_close { 1 } else { usize::MAX };
     }
 
     /// Runs an element's task and pushes the packets that it returns.
     pub(super) fn run_task(&mut self, node: usize) -> Progress {
-        if !self.callers.is_empty() {
-            self.follow_callers();
-        }
         let mut vector = self.vectors.pop().unwrap_or_default();
         vector.clear();
         let deferred_start = self.deferred.len();
@@ -308,6 +320,9 @@ impl Worker {
             self.leave(node, 0, packets, list);
         }
         self.flush_deferred(node, deferred_start);
+        if !self.callers.is_empty() && progress == Progress::Worked {
+            self.follow_callers();
+        }
         self.vectors.push(vector);
         progress
     }

@@ -58,6 +58,11 @@ impl Transparent for AverageCounter {
         f.add_to_cell(bytes, packet_len());
         f.emit(0);
     }
+
+    /// The times are those of the burst.
+    fn ignores_order(&self) -> bool {
+        true
+    }
 }
 
 impl Element for AverageCounter {

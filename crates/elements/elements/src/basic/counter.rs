@@ -56,8 +56,8 @@ const ARMED: u16 = 2;
 const COUNT_CALL: u16 = 3;
 const BYTE_CALL: u16 = 4;
 const NEVER: u64 = u64::MAX;
-/// Bytes of the longest packet.
-const MOST_BYTES: u64 = 1 << 16;
+/// Bytes of a long frame: so many may come with each packet.
+const MOST_BYTES: u64 = 1 << 11;
 
 /// Slow paths, by which calls are due.
 const PATHS: [&str; 3] = ["count-call", "byte-count-call", "both-calls"];

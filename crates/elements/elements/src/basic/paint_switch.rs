@@ -81,7 +81,6 @@ Passes packets unchanged, and pushes a copy of those whose paint annotation is C
 - **arguments**: `COLOR` (0 to 255); `ANNO`: which one-byte annotation, by name or offset, default `PAINT`
 - **handlers**: `color` (read/write); `copy_failures` (read): copies that could not be made, because no
   packet was free
-- **difference**: the copies of a burst leave after its packets
 ",
     codes: PortCodes::new("1/2", "a/ah"),
     make: |cx| make_colored(cx, true),

@@ -189,7 +189,11 @@ impl Exits {
     #[inline]
     pub fn order_all(&mut self, others: usize) {
         let first = self.outputs + self.reasons;
-        (0..self.outputs).chain(first..first + others).for_each(|list| self.order(list));
+        for list in (0..self.outputs).chain(first..first + others) {
+            if self.counts[list] > 1 {
+                self.order(list);
+            }
+        }
     }
 
     /// The same with all lists of `other`: ports, reasons and the first `others` of the third kind.
