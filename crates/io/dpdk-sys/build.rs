@@ -54,6 +54,7 @@ fn main() {
     if all.split_whitespace().any(|flag| flag == "-lrte_log") {
         println!("cargo::rustc-link-lib=dylib=rte_log");
     }
+    println!("cargo::rustc-env=MILLRACE_DPDK_VERSION={version}");
     println!("cargo::rustc-cfg=dpdk");
     // For the test driver's build script, as DEP_DPDK_CFLAGS.
     println!("cargo::metadata=cflags={flags}");

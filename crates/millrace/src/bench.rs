@@ -87,7 +87,7 @@ pub struct BenchArgs {
     keep: Option<PathBuf>,
 
     /// The figures as JSON
-    #[arg(long, conflicts_with = "markdown")]
+    #[arg(long, short = 'j', conflicts_with = "markdown")]
     json: bool,
 
     /// The figures as Markdown
@@ -189,7 +189,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
     figures::warn();
     let report = speed::run(&options, &mut figures::progress)?;
     print(&match () {
-        () if args.json => format!("{}\n", report.json()?),
+        () if args.json => crate::text::json(&serde_json::from_str::<serde_json::Value>(&report.json()?)?)?,
         () if args.markdown => report.markdown(),
         () => report.text(),
     })?;

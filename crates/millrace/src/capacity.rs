@@ -81,7 +81,7 @@ pub struct PlanArgs {
     seconds: f64,
 
     /// The plan as JSON
-    #[arg(long)]
+    #[arg(long, short = 'j')]
     json: bool,
 }
 
@@ -121,7 +121,9 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
         && !verified.is_steady()
         && attempt < ATTEMPTS
     {
-        eprintln!("the machine is not what it was when the plan was made: all of it is done again");
+        crate::text::complain(
+            "the machine is not what it was when the plan was made: all of it is done again",
+        );
         again = make_and_verify(args, &topology, &run)?;
         attempt += 1;
     }
@@ -136,6 +138,10 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
             text += &format!(
                 "WARNING: something else had the core for {percent:.1} % of the time while it was measured\n"
             );
+        }
+        if plan.costs.has_ring && plan.costs.open.is_none() {
+            text += "WARNING: something else had the core while loads at a set rate were offered: what they cost beside a full \
+                     ring is not in the plan\n";
         }
         if far {
             text +=
@@ -187,7 +193,7 @@ fn put_to_the_test(args: &PlanArgs, plan: &CapacityPlan, run: RunOptions) -> any
     let workers = cores.len();
     let rings = (RING as u32).saturating_mul(u32::try_from(workers).unwrap_or(u32::MAX));
     let run = RunOptions { burst: plan.burst, cores, slots: SLOTS.saturating_add(rings), ..run };
-    let options = ChainOptions { run, ring: RING, batching: Batching::Adaptive };
+    let options = ChainOptions { run, ring: RING, batching: Batching::Adaptive, parts: false };
     let started = ChainUnderTest::start(&args.chain, &options).context("the plan cannot be verified")?;
     let mut under_test: Box<dyn UnderTest> = Box::new(started);
     let (loss_ratio, trial_s, trials) = (args.loss / 100.0, args.trial, args.trials);

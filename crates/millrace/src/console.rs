@@ -5,20 +5,29 @@
 //! standard error to that. The result of a command is not a message and is written to standard output. The
 //! packet path emits no messages.
 
-use anyhow::Context;
+use crate::exit::Mistake;
 use clap::{ArgAction, Args};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+/// Whether the result is to be JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// Whether the result is to be JSON, errors too.
+pub fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
 /// The options that every command has.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Messages and colours")]
+#[command(next_help_heading = "Output")]
 pub struct ConsoleArgs {
     /// More messages: -v says what begins and ends, -vv and -vvv say more for whoever looks for a fault
     #[arg(long, short, action = ArgAction::Count, global = true)]
@@ -33,6 +42,10 @@ pub struct ConsoleArgs {
     #[arg(long, global = true, value_name = "FILTER", value_parser = filter, conflicts_with = "verbose")]
     log: Option<Targets>,
 
+    /// The result as JSON on standard output: an object with the number of its format, or with an `error`
+    #[arg(long, short = 'j', global = true)]
+    json: bool,
+
     #[command(flatten)]
     color: colorchoice_clap::Color,
 }
@@ -44,6 +57,7 @@ impl ConsoleArgs {
     /// When MILLRACE_LOG is not a filter.
     pub fn install(&self, daemon: bool) -> anyhow::Result<()> {
         self.color.write_global();
+        JSON.store(self.json, Ordering::Relaxed);
         let colours = colours(&io::stderr());
         // `top` draws with crossterm, which decides about colours by itself.
         ratatui::crossterm::style::force_color_output(self::colours(&io::stdout()));
@@ -73,7 +87,7 @@ impl ConsoleArgs {
             return Ok(Targets::new().with_default(level));
         }
         if let Ok(text) = std::env::var("MILLRACE_LOG") {
-            return filter(&text).map_err(anyhow::Error::msg).context("MILLRACE_LOG");
+            return filter(&text).map_err(|error| Mistake::new(format_args!("MILLRACE_LOG: {error}")).into());
         }
         // Other programs read RUST_LOG, too; a value that only they understand is ignored.
         let others = std::env::var("RUST_LOG").ok().and_then(|text| filter(&text).ok());

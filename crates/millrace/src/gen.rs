@@ -6,8 +6,11 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 use std::path::PathBuf;
 
+use crate::exit::refuse;
+use crate::text::print_json;
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
+use serde::Serialize;
 use traffic::capture::{Resolution, write_capture};
 use traffic::{
     AddressRange, FcsCounting, FlowOrder, MacAddress, PayloadFill, PortSet, ProtocolMix, SizeMix, Spacing,
@@ -225,6 +228,10 @@ fn set<T: Clone>(setting: &mut T, option: &Option<T>) {
 /// When settings contradict each other, a file cannot be read, or the capture cannot be written completely;
 /// the part written until then is a valid capture.
 pub fn run(args: GenArgs) -> anyhow::Result<()> {
+    let is_json = crate::console::is_json();
+    if is_json && args.out.as_os_str() == "-" {
+        refuse!("`-` has the capture on standard output, and --json its summary: name a file");
+    }
     let traffic = args.traffic()?;
     let mut frames = traffic.frames()?;
     let flows = frames.flows();
@@ -244,11 +251,70 @@ pub fn run(args: GenArgs) -> anyhow::Result<()> {
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
     let summary = written?;
-    if !args.quiet {
+    if is_json {
+        print_json(&Written::new(&args, &summary, flows)).context("standard output")?;
+    } else if !args.quiet {
         let text = describe(&summary, flows);
         let _ = write!(io::stderr(), "{}: {text}", args.out.display());
     }
     Ok(())
+}
+
+/// The summary as JSON.
+#[derive(Serialize)]
+struct Written {
+    capture: String,
+    frames: u64,
+    /// Bytes of all frames in the capture, without FCS.
+    bytes: u64,
+    /// The flows that were asked for, and those that have a frame.
+    flows: u64,
+    flows_with_frames: u64,
+    seconds: f64,
+    /// The sizes of frames in the capture, without FCS; `None` where there is none.
+    frame_bytes: Option<FrameBytes>,
+    /// Frames by their size with FCS.
+    sizes_with_fcs: Vec<SizeClass>,
+    /// Frames that are longer than was asked for, because their headers alone need more.
+    longer: u64,
+}
+
+#[derive(Serialize)]
+struct FrameBytes {
+    min: usize,
+    median: usize,
+    mean: f64,
+    max: usize,
+}
+
+#[derive(Serialize)]
+struct SizeClass {
+    from: usize,
+    to: usize,
+    frames: u64,
+}
+
+impl Written {
+    fn new(args: &GenArgs, summary: &Summary, flows: u64) -> Written {
+        let sizes = summary.min_median_max_bytes();
+        let of_class = |(from, to, frames)| SizeClass { from, to, frames };
+        Written {
+            capture: args.out.display().to_string(),
+            frames: summary.frames,
+            bytes: summary.bytes,
+            flows,
+            flows_with_frames: summary.flows(),
+            seconds: summary.duration_ns() as f64 / 1e9,
+            frame_bytes: sizes.map(|(min, median, max)| FrameBytes {
+                min,
+                median,
+                mean: summary.mean_bytes(),
+                max,
+            }),
+            sizes_with_fcs: summary.classes().into_iter().map(of_class).collect(),
+            longer: summary.raised,
+        }
+    }
 }
 
 /// The summary as text. Sizes are those in the capture, without FCS, unless the text says otherwise; the size

@@ -1,7 +1,8 @@
 //! Starts a chain from a request: for `millrace run` and for the daemon.
 
 use crate::check::{self, Loaded};
-use anyhow::bail;
+use crate::exit::refuse;
+use crate::virtual_time::{self, VirtualTime};
 use control::api::{Cache, Engine, ExecutionMode, Order};
 use nf_host::NfOutput;
 use runtime::brief::Brief;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use worker::clock::Clock;
 use worker::fusion::FlowCache;
+use worker::virtual_clock::VirtualClock;
 
 /// A chain without errors, with open ports.
 pub struct Prepared {
@@ -37,7 +39,7 @@ pub struct Launched {
 }
 
 /// Reads a chain, makes its elements and opens its ports. The inner error is the texts of a chain that cannot
-/// run, with their errors.
+/// run, with their errors. With `virtual_time`, devices and NFs in processes are errors.
 ///
 /// # Errors
 /// When the chain cannot be read or has no elements for packets, a core is not available, or the system
@@ -46,9 +48,13 @@ pub fn prepare(
     order: &Order,
     output: NfOutput,
     interrupted: Arc<AtomicBool>,
+    virtual_time: Option<VirtualTime>,
 ) -> anyhow::Result<Result<Prepared, Loaded>> {
     let mut loaded = check::load(&order.chain, &order.defines, Machine::This)?;
     let Some(mut chain) = loaded.chain.take() else { return Ok(Err(loaded)) };
+    if virtual_time.is_some() {
+        virtual_time::refuse(&chain, &mut loaded.diags);
+    }
     if !order.cores.is_empty() {
         check_cores(&order.cores)?;
         (chain.run.cores, chain.run.core_spans) = (order.cores.clone(), vec![]);
@@ -91,14 +97,18 @@ pub fn prepare(
         resources = resources.dry(Machine::This);
     }
     let assembly = assemble(&chain.graph, &options, &mut resources, &mut loaded.diags)?;
-    let Some(assembly) = assembly else { return Ok(Err(loaded)) };
+    let Some(assembly) = assembly else {
+        loaded.by_machine = resources.refused_by_machine();
+        return Ok(Err(loaded));
+    };
     // An element without ports and without a task only informs other elements.
     if assembly.graphs[0].iter().all(|node| node.class.codes.ports == "0/0" && !node.has_task) {
-        bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
+        refuse!("{} has no elements for packets: there is nothing to run", order.chain.display());
     }
     let polls = order.poll || chain.run.poll;
     let ends_with = Some(chain.run.ends_with.clone());
-    let plan = RunPlan { burst, polls, clock: Clock::real(), cores, ends_with, ..RunPlan::default() };
+    let clock = virtual_time.map_or_else(Clock::real, |time| Clock::Virtual(time.clock(workers)));
+    let plan = RunPlan { burst, polls, clock, cores, ends_with, ..RunPlan::default() };
     let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
     let devices = chain.devices.iter().map(|device| device.describe()).collect();
     let launched = Launched { resources, running: None, nfs, devices };
@@ -106,6 +116,11 @@ pub fn prepare(
 }
 
 impl Prepared {
+    /// The virtual clock of a run in virtual time.
+    pub fn virtual_clock(&self) -> Option<Arc<VirtualClock>> {
+        self.plan.clock.as_virtual().cloned()
+    }
+
     /// The same for a caller that names handlers whose last values it wants, if `reads`.
     pub fn reads_last(mut self, reads: bool) -> Prepared {
         self.plan.reads_last = reads;
@@ -146,7 +161,7 @@ pub fn flow_cache(cache: Cache) -> FlowCache {
 fn check_cores(cores: &[usize]) -> anyhow::Result<()> {
     let (missing, all) = runtime::cores::missing(cores);
     match missing.first() {
-        Some(core) => bail!("core {core} cannot be used; this process may run on {all}"),
+        Some(core) => refuse!("core {core} cannot be used; this process may run on {all}"),
         None => Ok(()),
     }
 }

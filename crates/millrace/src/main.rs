@@ -1,6 +1,7 @@
 //! The millrace binary: its commands, and their exit status ([`exit::ExitStatus`]).
 
 mod accounting;
+mod at;
 mod bench;
 mod capacity;
 mod check;
@@ -11,6 +12,7 @@ mod doctor;
 mod elements;
 mod exit;
 mod explain;
+mod failure;
 mod r#gen;
 mod launch;
 mod nf_process;
@@ -18,9 +20,12 @@ mod nf_relay;
 mod order;
 mod prove;
 mod run;
+mod signals;
 mod synth;
 mod text;
 mod times;
+mod version;
+mod virtual_time;
 
 use clap::{Parser, Subcommand};
 use exit::ExitStatus;
@@ -28,7 +33,7 @@ use std::process::ExitCode;
 
 /// Runs network function chains: Click configurations as fast native code, every packet accounted.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, long_version = version::long(), max_term_width = 100)]
 struct Cli {
     #[command(flatten)]
     console: console::ConsoleArgs,
@@ -76,7 +81,7 @@ enum Command {
 #[derive(Debug, Parser)]
 enum Internal {
     /// An NF that reads and writes each packet's first bytes and passes it on: what the benchmark measures
-    NfRelay,
+    NfRelay(nf_relay::NfRelayArgs),
     /// An NF of a chain, of elements, in a process of its own
     NfProcess(nf_process::NfProcessArgs),
 }
@@ -87,17 +92,31 @@ fn main() -> ExitCode {
         let command = Internal::parse();
         console::ConsoleArgs::default().install(false).and_then(|()| command.run())
     } else {
-        let Cli { console, command } = Cli::parse();
+        let Cli { console, command } = parse();
         console.install(matches!(command, Command::Daemon(_))).and_then(|()| command.run())
     };
     match result {
         Ok(exit) => exit,
         Err(error) => {
-            eprintln!("millrace: {error:#}");
-            ExitStatus::Refused
+            let status = ExitStatus::of_error(&error);
+            failure::report(&error, status);
+            status
         }
     }
     .into()
+}
+
+/// Parses the command line. Mistakes in it end the program.
+fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let is_json = std::env::args_os().any(|word| word == "--json" || word == "-j");
+        if is_json && error.use_stderr() {
+            let _ = error.print();
+            failure::report_json(error.render().to_string().trim_end(), ExitStatus::Refused, &[]);
+            std::process::exit(ExitStatus::Refused as i32);
+        }
+        error.exit()
+    })
 }
 
 impl Command {
@@ -115,7 +134,7 @@ impl Command {
             Command::Gen(args) => r#gen::run(*args).map(|()| ExitStatus::Good),
             Command::Bench(args) => bench::run(&args),
             Command::Plan(args) => capacity::run(&args),
-            Command::Doctor(args) => doctor::run(args).map(|()| ExitStatus::Good),
+            Command::Doctor(args) => doctor::run(args),
             Command::Elements(args) => elements::run(&args),
             Command::Fmt(args) => check::format(&args),
         }
@@ -125,7 +144,7 @@ impl Command {
 impl Internal {
     fn run(self) -> anyhow::Result<ExitStatus> {
         match self {
-            Internal::NfRelay => nf_relay::run(),
+            Internal::NfRelay(args) => nf_relay::run(&args),
             Internal::NfProcess(args) => nf_process::run(args),
         }
     }

@@ -39,7 +39,7 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitStatus> {
     let mut loaded = check::load_from(brief.sources, &brief.chain, &brief.defines, Machine::This)?;
     let Some(chain) = loaded.chain else {
         ends.say(&FromNf::Failed { why: "the chain has mistakes".into() });
-        check::show(&loaded.map, &loaded.diags, false);
+        check::show(&loaded.map, &loaded.diags, 0, false);
         return Ok(ExitStatus::Refused);
     };
     let nf = chain.processes.iter().find(|process| process.name == args.nf);
@@ -53,7 +53,7 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitStatus> {
     };
     let outcome = serve(nf, ends, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
     if outcome.is_none() {
-        check::show(&loaded.map, &loaded.diags, false);
+        check::show(&loaded.map, &loaded.diags, 0, false);
         bail!("NF `{}` has mistakes", args.nf);
     }
     Ok(ExitStatus::Good)

@@ -17,7 +17,7 @@ pub struct OrderArgs {
     defines: Vec<String>,
 
     /// Number of workers (packet threads), each with a queue of every device
-    #[arg(long, short, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
 
     /// Cores to pin the workers to, such as `1,2`
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn every_option_arrives() {
-        let words = "a.click -D X=1 -w 2 --cores 1,2 --burst 8 --poll --engine evaluator --as fused --cache eager --slots 512";
+        let words = "a.click -D X=1 --workers 2 --cores 1,2 --burst 8 --poll --engine evaluator --as fused --cache eager --slots 512";
         let expected = api::Order {
             chain: "a.click".into(),
             defines: vec!["X=1".into()],

@@ -88,8 +88,15 @@ pub fn run(
         all.push(prove(region, nodes, (&Limits { usual, ..*limits }, time), stop)?);
     }
     let differs = all.iter().any(|shown| shown.result == RegionResult::Differs);
-    text::print_found(json, &all, || listed(chain, &all)).context("standard output")?;
+    let found = Proofs { regions: &all };
+    text::print_found(json, &found, || listed(chain, &all)).context("standard output")?;
     Ok(ExitStatus::of(!differs))
+}
+
+/// The results of all regions as JSON.
+#[derive(Serialize)]
+struct Proofs<'a> {
+    regions: &'a [Shown],
 }
 
 fn prove(

@@ -100,7 +100,7 @@ fn names_are_the_fields_words() {
         std::fs::read_dir(root.join(folder)).expect(folder).map(|entry| entry.expect("an entry").path())
     };
     let readmes = in_folder("nfs").chain(in_folder("examples")).map(|folder| folder.join("README.md"));
-    let pages = ["", "docs", "docs/adr", "nfs", "fuzz"].into_iter().flat_map(in_folder);
+    let pages = ["", "docs", "docs/adr", "docs/guide", "nfs", "fuzz"].into_iter().flat_map(in_folder);
     let pages = pages.chain(readmes.filter(|page| page.exists()));
     for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
         for heading in

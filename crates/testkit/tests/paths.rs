@@ -61,8 +61,8 @@ fn paths_in_pages_exist() {
         of_package.extend(exported(&root_file));
     }
     let mut wrong = vec![];
-    let folders =
-        [root.clone(), root.join("docs")].map(|folder| std::fs::read_dir(folder).expect("a folder"));
+    let folders = [root.clone(), root.join("docs"), root.join("docs/guide")]
+        .map(|folder| std::fs::read_dir(folder).expect("a folder"));
     let files = folders.into_iter().flatten().map(|entry| entry.expect("an entry").path());
     let is_page = |file: &PathBuf| {
         file.extension().is_some_and(|extension| extension == "md") && !file.ends_with("CHANGELOG.md")

@@ -173,6 +173,9 @@ fn main() {
         return;
     }
     let mut attacker = Attacker::attach();
+    if std::env::var_os(nf::CHECK_ENVIRONMENT).is_some() {
+        eprintln!("attack: is only asked whether it would run");
+    }
     let config = String::from_utf8_lossy(&attacker.attached.config).into_owned();
     let text = if argument == "config" { config } else { argument };
     let (attack, on) = text.split_once(' ').unwrap_or((&text, ""));

@@ -68,7 +68,7 @@ impl Daemon {
         let end = Instant::now() + PATIENCE;
         loop {
             let nfs = self.ask(&["nf", "list"]);
-            let instance = &nfs[0]["instances"][0];
+            let instance = &nfs["nfs"][0]["instances"][0];
             let pid = instance["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
             match pid.filter(|pid| instance["state"] == "up" && Some(*pid) != but) {
                 Some(pid) => return pid,

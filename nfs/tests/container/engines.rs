@@ -36,6 +36,11 @@ struct Loaded {
 
 impl Loaded {
     fn new(name: &'static str, program: &str) -> Loaded {
+        Loaded::with_entry(name, program, &format!("nf-{program}"))
+    }
+
+    /// The image of a program and the attacker, of which it runs the one with that name.
+    fn with_entry(name: &'static str, program: &str, entry: &str) -> Loaded {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("root");
         root_with(&shipped(program), &root);
@@ -45,7 +50,7 @@ impl Loaded {
         let archive = folder.path().join("root.tar");
         std::fs::write(&archive, tar.into_inner().expect("written")).expect("written");
         let image = format!("localhost/millrace-test-{program}-{}:1", std::process::id());
-        let entry = format!("ENTRYPOINT [\"/usr/bin/nf-{program}\"]");
+        let entry = format!("ENTRYPOINT [\"/usr/bin/{entry}\"]");
         let made = engine(name)
             .args(["import", "--change", &entry])
             .arg(&archive)
@@ -87,6 +92,18 @@ fn an_image_runs_by_its_name() {
         let setup = Setup::of(loaded.name.as_ref(), &["in", "out"], "").kind("image");
         let told = setup.keys(&format!("{keys}\narguments = [\"extra\"]")).run();
         assert_eq!(told.restarts, 0, "{told:?}");
+    }
+}
+
+#[test]
+fn an_image_is_asked_by_its_name() {
+    for name in engines("an_image_is_asked_by_its_name") {
+        let keys = format!("runtime = \"{name}\"\narguments = [\"none\"]");
+        let loaded = Loaded::with_entry(name, "monitor", "attacker");
+        crate::asked::assert_asked(loaded.name.as_ref(), "image", &keys);
+        let loaded = Loaded::new(name, "firewall");
+        crate::asked::assert_refused(loaded.name.as_ref(), "image", &format!("runtime = \"{name}\""));
+        assert!(containers(&loaded).is_empty(), "{:?}", containers(&loaded));
     }
 }
 

@@ -5,13 +5,15 @@ use crate::run::{Setup, shipped};
 use crate::{keys, runtimes};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// An image that a test builds.
-struct Layout {
+pub struct Layout {
     folder: TempDir,
     layers: Vec<serde_json::Value>,
     digests: Vec<String>,
@@ -21,7 +23,7 @@ fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn architecture() -> &'static str {
+pub fn architecture() -> &'static str {
     if cfg!(target_arch = "x86_64") { "amd64" } else { "arm64" }
 }
 
@@ -43,16 +45,28 @@ impl Layout {
         (format!("sha256:{name}"), bytes.len())
     }
 
-    /// Adds a layer.
+    /// Adds a layer, compressed by gzip.
     fn layer(&mut self, fill: impl FnOnce(&mut tar::Builder<Vec<u8>>)) {
+        let gzip = |tar: &[u8]| {
+            let mut packed = GzEncoder::new(vec![], Compression::fast());
+            packed.write_all(tar).expect("packed");
+            packed.finish().expect("packed")
+        };
+        self.packed_layer(("gzip", gzip), fill);
+    }
+
+    /// Adds a layer that `pack` compresses, and the name of that in media types.
+    fn packed_layer(
+        &mut self,
+        (name, pack): (&str, impl FnOnce(&[u8]) -> Vec<u8>),
+        fill: impl FnOnce(&mut tar::Builder<Vec<u8>>),
+    ) {
         let mut tar = tar::Builder::new(vec![]);
         fill(&mut tar);
         let tar = tar.into_inner().expect("written");
         self.digests.push(format!("sha256:{}", hex(&tar)));
-        let mut packed = GzEncoder::new(vec![], Compression::fast());
-        packed.write_all(&tar).expect("packed");
-        let (digest, size) = self.blob(&packed.finish().expect("packed"));
-        let kind = "application/vnd.oci.image.layer.v1.tar+gzip";
+        let (digest, size) = self.blob(&pack(&tar));
+        let kind = format!("application/vnd.oci.image.layer.v1.tar+{name}");
         self.layers.push(serde_json::json!({ "mediaType": kind, "digest": digest, "size": size }));
     }
 
@@ -64,7 +78,7 @@ impl Layout {
     }
 
     /// Completes the image; returns its directory.
-    fn finish(&self, architecture: &str, config: &serde_json::Value) -> PathBuf {
+    pub fn finish(&self, architecture: &str, config: &serde_json::Value) -> PathBuf {
         let (digest, size) = self.blob(self.config(architecture, config).to_string().as_bytes());
         let manifest = serde_json::json!({
             "schemaVersion": 2,
@@ -96,19 +110,36 @@ fn with_monitor() -> Layout {
     let mut layout = Layout::new();
     let root = layout.folder.path().join("root");
     root_with(&shipped("monitor"), &root);
-    layout.layer(|tar| {
-        tar.append_dir_all(".", &root).expect("appended");
-        file(tar, "etc/gone", b"was here");
-        file(tar, "etc/passwd", b"root:x:0:0::/:\nnf:x:77:77::/:\n");
-    });
-    layout.layer(|tar| {
-        file(tar, "etc/.wh.gone", b"");
-        let mut header = tar::Header::new_gnu();
-        header.set_entry_type(tar::EntryType::Symlink);
-        header.set_size(0);
-        tar.append_link(&mut header, "entry", "/usr/bin/nf-monitor").expect("appended");
-    });
+    layout.layer(|tar| of_monitor(tar, &root));
+    layout.layer(above);
     layout
+}
+
+fn of_monitor(tar: &mut tar::Builder<Vec<u8>>, root: &Path) {
+    tar.append_dir_all(".", root).expect("appended");
+    file(tar, "etc/gone", b"was here");
+    file(tar, "etc/passwd", b"root:x:0:0::/:\nnf:x:77:77::/:\n");
+}
+
+/// The image of a program, which its entry point runs.
+pub fn with_program(program: &Path) -> (Layout, PathBuf) {
+    let mut layout = Layout::new();
+    let root = layout.folder.path().join("root");
+    root_with(program, &root);
+    layout.layer(|tar| tar.append_dir_all(".", &root).expect("appended"));
+    let name = program.file_name().expect("a name").display();
+    let folder =
+        layout.finish(architecture(), &serde_json::json!({ "Entrypoint": [format!("/usr/bin/{name}")] }));
+    (layout, folder)
+}
+
+/// Removes a file of the layer below, and adds the entry point.
+fn above(tar: &mut tar::Builder<Vec<u8>>) {
+    file(tar, "etc/.wh.gone", b"");
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::Symlink);
+    header.set_size(0);
+    tar.append_link(&mut header, "entry", "/usr/bin/nf-monitor").expect("appended");
 }
 
 fn entry() -> serde_json::Value {
@@ -165,6 +196,47 @@ fn an_image_runs_from_a_layout_and_from_archives() {
         std::fs::write(&saved, tar.into_inner().expect("written")).expect("written");
         std::fs::remove_dir_all(&at).expect("removed");
         monitor(&saved, "image", &keys(runtime));
+    }
+}
+
+/// As the program of that name does it, or without it as the library.
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut command = Command::new("zstd");
+    let spawned = command.args(["-q", "-c"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = spawned else {
+        eprintln!("NOTE: zstd is not installed: its layers are those of ruzstd");
+        return compress_to_vec(bytes, CompressionLevel::Fastest);
+    };
+    let mut input = child.stdin.take().expect("a pipe");
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || input.write_all(bytes).expect("it reads"));
+        child.wait_with_output().expect("it runs")
+    });
+    assert!(output.status.success());
+    output.stdout
+}
+
+#[test]
+fn layers_may_be_compressed_by_zstandard() {
+    for runtime in runtimes("layers_may_be_compressed_by_zstandard") {
+        let mut layout = Layout::new();
+        let root = layout.folder.path().join("root");
+        root_with(&shipped("monitor"), &root);
+        layout.packed_layer(("zstd", zstd), |tar| of_monitor(tar, &root));
+        let by_library = |bytes: &[u8]| compress_to_vec(bytes, CompressionLevel::Fastest);
+        layout.packed_layer(("zstd", by_library), above);
+        let folder = layout.finish(architecture(), &entry());
+        let at = unpacked_at(layout.folder.path());
+        // SAFETY: as above.
+        #[expect(unsafe_code, reason = "for the programs that are started")]
+        unsafe {
+            std::env::set_var("MILLRACE_IMAGES", &at);
+        }
+        monitor(&folder, "image", &keys(runtime));
+        let unpacked =
+            std::fs::read_dir(&at).expect("unpacked").flatten().find(|entry| entry.path().is_dir());
+        let root = unpacked.expect("one").path();
+        assert!(root.join("usr/bin/nf-monitor").exists() && !root.join("etc/gone").exists());
     }
 }
 

@@ -1,6 +1,7 @@
 //! NFs in containers, in the real binary: their behaviour, their ends, their isolation, and the messages when
 //! no container can be created.
 
+mod asked;
 #[path = "../attack/mod.rs"]
 #[expect(dead_code, reason = "isolation.rs makes more attacks")]
 mod attack;

@@ -142,9 +142,20 @@ impl Setup {
     /// Checks the chain without running it; returns the output.
     #[allow(dead_code, reason = "not every test that has this module makes containers")]
     pub fn check(&self) -> String {
+        self.check_with(&[])
+    }
+
+    /// The same, and the NF is started without packets and asked whether it would run.
+    #[allow(dead_code, reason = "not every test that has this module makes containers")]
+    pub fn ask(&self) -> String {
+        self.check_with(&["--ask"])
+    }
+
+    fn check_with(&self, options: &[&str]) -> String {
         self.write();
         let mut command = self.command();
-        let output = command.args(["check", "chain.toml", "--short"]).output().expect("it runs");
+        command.args(["check", "chain.toml", "--short"]).args(options);
+        let output = command.output().expect("it runs");
         let told = [output.stdout, output.stderr].concat();
         let told = String::from_utf8_lossy(&told).into_owned();
         assert!(!told.contains("panicked"), "{told}");

@@ -141,6 +141,11 @@ impl Diagnostics {
         DiagnosticBuilder { diagnostic }
     }
 
+    /// Those that were added after the first `count`, to be said in other words.
+    pub fn since_mut(&mut self, count: usize) -> &mut [Diagnostic] {
+        self.items.get_mut(count..).unwrap_or_default()
+    }
+
     /// Adds all of another collection.
     pub fn extend(&mut self, other: impl IntoIterator<Item = Diagnostic>) {
         other.into_iter().for_each(|diagnostic| self.push(diagnostic));
@@ -171,8 +176,13 @@ impl Diagnostics {
         self.items.iter()
     }
 
+    /// Number of errors without repetitions: as many as are shown.
+    pub fn distinct_errors(&self) -> usize {
+        self.sorted().iter().filter(|one| one.severity == Severity::Error).count()
+    }
+
     /// In the order of their places in the sources, without repetitions.
-    pub(crate) fn sorted(&self) -> Vec<&Diagnostic> {
+    pub fn sorted(&self) -> Vec<&Diagnostic> {
         let mut sorted: Vec<&Diagnostic> = self.items.iter().collect();
         sorted.sort_by_key(|d| (d.span.source, d.span.start, d.span.end));
         // A compound element used twice repeats its mistakes.

@@ -172,17 +172,20 @@ impl SourceMap {
         position
     }
 
+    /// The file of the span's start, after `#line` directives; empty for [`Span::NONE`].
+    pub fn file(&self, span: Span) -> &str {
+        self.relabel(span)
+            .and_then(|relabel| relabel.name.as_deref())
+            .unwrap_or_else(|| self.name(span.source))
+    }
+
     /// `file:line:column` of the span's start; empty for [`Span::NONE`].
     pub fn location(&self, span: Span) -> String {
         if self.get(span.source).is_none() {
             return String::new();
         }
         let Position { line, column } = self.position(span);
-        let name = self
-            .relabel(span)
-            .and_then(|relabel| relabel.name.as_deref())
-            .unwrap_or_else(|| self.name(span.source));
-        format!("{name}:{line}:{column}")
+        format!("{}:{line}:{column}", self.file(span))
     }
 
     /// Line and column in the text as it stands, `#line` directives ignored.

@@ -20,6 +20,8 @@ pub mod lookup_row;
 mod lower;
 pub mod stage;
 
+pub use cranelift_codegen::VERSION as CRANELIFT_VERSION;
+
 pub use code::{Code, CodeBuilder, CodegenError, Compiled, Listed, ProgramId, functions_size};
 
-pub use stage::{Engine, Scratch, SlotBuffer, pass, pass_in_order, resume, run};
+pub use stage::{Engine, Precedence, Scratch, SlotBuffer, pass, pass_in_order, resume, run};

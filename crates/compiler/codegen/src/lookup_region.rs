@@ -65,6 +65,9 @@ pub struct Site {
     /// Whether packets can be held in front of its lookups ([`crate::pass_in_order`]): they carry no record of an
     /// earlier lookup, which may be gone when they go on.
     pub can_hold: bool,
+    /// The later boundaries that create records, and at which packets may wait when its lookups are done, if none was
+    /// held.
+    pub rivals: Vec<usize>,
     /// The region that continues if there is a record.
     pub hit: usize,
     /// The region that continues if there is none.
@@ -189,6 +192,7 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
                 args: args.as_ref().map_or(0, Vec::len),
                 creates: args.is_some(),
                 can_hold: false,
+                rivals: vec![],
                 hit: index_of(hits),
                 miss: index_of(misses),
                 blocks,
@@ -230,12 +234,29 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
         sites: sites.len(),
     };
     let mut appended: BTreeMap<usize, usize> = BTreeMap::new();
+    // For each boundary: how many of them are done when packets may first wait there.
+    let mut first_waiting = vec![usize::MAX; sites.len()];
     for (number, region) in regions.iter_mut().enumerate() {
         let all = find_lists(program, walked, &lists, &site_at, region);
         // Packets enter by one input at a time.
         let behind = sites.iter().flat_map(|site| [site.hit, site.miss]).filter(|at| *at == number).count();
         let calls = behind + usize::from(entries.contains(&number));
-        all.into_iter().for_each(|list| *appended.entry(list).or_default() += calls);
+        // How many boundaries are behind the first call.
+        let called = sites.iter().position(|site| site.hit == number || site.miss == number);
+        let first_call = if entries.contains(&number) { Some(0) } else { called.map(|site| site + 1) };
+        for list in all {
+            *appended.entry(list).or_default() += calls;
+            if let (Some(site), Some(first)) = (list.checked_sub(lists.site(0)), first_call)
+                && site < sites.len()
+            {
+                first_waiting[site] = first_waiting[site].min(first);
+            }
+        }
+    }
+    for number in 0..sites.len() {
+        let later = number + 1..sites.len();
+        sites[number].rivals =
+            later.filter(|at| sites[*at].creates && first_waiting[*at] <= number).collect();
     }
     let goes_on = |list: &usize| *list < lists.outputs || *list >= lists.slow(0);
     let joined = appended.iter().filter(|(_, calls)| **calls > 1).map(|(list, _)| *list).filter(goes_on);

@@ -154,6 +154,26 @@ impl Scratch {
     }
 }
 
+/// The packets outside of a program that have to reach its tables before packets behind them.
+#[derive(Clone, Copy, Debug)]
+pub struct Precedence<'a> {
+    /// The first packet that waits elsewhere and can still reach a table; [`u16::MAX`] for none.
+    pub first: u16,
+    /// The output ports whose packets can come back to a table.
+    pub outputs: &'a [u16],
+}
+
+impl Precedence<'_> {
+    /// No such packets.
+    pub const NONE: Precedence<'static> = Precedence { first: u16::MAX, outputs: &[] };
+
+    /// The first of them, of those that have left so far.
+    fn first(self, exits: &Exits) -> u16 {
+        let left = self.outputs.iter().flat_map(|output| exits.output(usize::from(*output)));
+        left.copied().fold(self.first, u16::min)
+    }
+}
+
 /// Runs a program on a burst, and sorts its packets into `exits` (ports, reasons, then slow paths).
 ///
 /// # Panics
@@ -185,12 +205,12 @@ pub fn pass(
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
-    pass_with::<false>(engine, burst, state, scratch, exits)
+    pass_with::<false>(engine, burst, Precedence::NONE, state, scratch, exits)
 }
 
 /// The same for callers that run slow paths, which may change tables, in the order in which packets arrived:
-/// packets that look up behind one that leaves by a slow path are held ([`Scratch::first_held`]) until
-/// [`resume`] is called with the same scratch.
+/// packets that look up behind one that leaves by a slow path, or that takes precedence, are held
+/// ([`Scratch::first_held`]) until [`resume`] is called with the same scratch.
 ///
 /// # Panics
 /// As [`run`].
@@ -198,26 +218,28 @@ pub fn pass(
 pub fn pass_in_order(
     engine: &Engine,
     burst: Burst<'_>,
+    precedence: Precedence<'_>,
     state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
-    pass_with::<true>(engine, burst, state, scratch, exits)
+    pass_with::<true>(engine, burst, precedence, state, scratch, exits)
 }
 
 #[inline(always)]
 fn pass_with<const HOLDS: bool>(
     engine: &Engine,
     burst: Burst<'_>,
+    precedence: Precedence<'_>,
     state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
     assert!(burst.packets.len() <= LIST_CAPACITY && burst.list.len() <= LIST_CAPACITY);
     match engine {
-        Engine::Native(compiled) => native::<HOLDS>(compiled, burst, state, scratch, exits),
+        Engine::Native(compiled) => native::<HOLDS>(compiled, burst, precedence, state, scratch, exits),
         Engine::Evaluator(program) => {
-            evaluate::<HOLDS>(program, burst, state, scratch, exits);
+            evaluate::<HOLDS>(program, burst, precedence, state, scratch, exits);
             None
         }
     }
@@ -226,6 +248,7 @@ fn pass_with<const HOLDS: bool>(
 fn native<const HOLDS: bool>(
     compiled: &Compiled,
     burst: Burst<'_>,
+    precedence: Precedence<'_>,
     state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
@@ -263,8 +286,9 @@ fn native<const HOLDS: bool>(
     let has_exceptions = hand_on(&plan.lists, entry, list, exits);
     scratch.held.running = form;
     let program = (program, signature);
+    let so_far = SoFar { is_resumed: false, has_exceptions, precedence };
     // SAFETY: as above.
-    unsafe { run_sites::<HOLDS>(program, &mut context, (false, has_exceptions), state, scratch, exits) };
+    unsafe { run_sites::<HOLDS>(program, &mut context, so_far, state, scratch, exits) };
     None
 }
 
@@ -290,6 +314,15 @@ fn context_of(
     }
 }
 
+/// What is known before the lookups of a program.
+struct SoFar<'a> {
+    /// Whether its packets were held.
+    is_resumed: bool,
+    /// Whether any packet is dropped or leaves by a slow path.
+    has_exceptions: bool,
+    precedence: Precedence<'a>,
+}
+
 /// Does the lookups of all stage boundaries at which packets wait, and runs what is behind them.
 ///
 /// # Safety
@@ -298,7 +331,7 @@ fn context_of(
 unsafe fn run_sites<const HOLDS: bool>(
     (program, signature): (&Program, &Signature),
     context: &mut Context,
-    (is_resumed, mut has_exceptions): (bool, bool),
+    SoFar { is_resumed, mut has_exceptions, precedence }: SoFar<'_>,
     state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
@@ -316,11 +349,33 @@ unsafe fn run_sites<const HOLDS: bool>(
             exits.order(plan.lists.site(number));
         }
         has_looked_up = true;
-        if HOLDS && has_exceptions && site.can_hold && hold(plan, number, scratch, exits) == 0 {
-            continue;
-        }
         let decl = &program.tables[site.table];
-        look_up(site, decl, plan.key_stride, exits.other(pending), state, scratch);
+        if HOLDS && site.can_hold {
+            // Packets leave routes as they are.
+            let first = match decl.matching {
+                Matching::Prefixes4 => u16::MAX,
+                Matching::Unknown => precedence.first(exits),
+            };
+            has_exceptions |= first < u16::MAX;
+            if has_exceptions && hold(plan, number, first, scratch, exits) == 0 {
+                continue;
+            }
+        }
+        let may_wait = HOLDS && site.can_hold;
+        let first_of_others = match may_wait && site.creates {
+            true if is_resumed => {
+                first_at_same_table(plan, number, number + 1..plan.sites.len(), state, exits)
+            }
+            true => first_at_same_table(plan, number, site.rivals.iter().copied(), state, exits),
+            false => None,
+        };
+        let waiting = exits.other(pending);
+        let order = Order { may_wait, first_of_others };
+        let done = look_up((site, order), decl, plan.key_stride, waiting, state, scratch);
+        if done < waiting.len() {
+            scratch.held.packets.extend(waiting[done..].iter().map(|index| (number, *index)));
+            has_exceptions = true;
+        }
         exits.clear_other(pending);
         for (region, list) in [(site.hit, &scratch.hits), (site.miss, &scratch.misses)] {
             if !list.is_empty() {
@@ -340,21 +395,21 @@ unsafe fn run_sites<const HOLDS: bool>(
     }
 }
 
-/// Holds the packets of a stage boundary that arrived behind one that leaves by a slow path. Returns how many
-/// are left there.
+/// Holds the packets of a stage boundary that arrived behind the packet `first`, or behind one that leaves by a slow
+/// path or is held. Returns how many are left there.
 #[cold]
-fn hold(plan: &RegionPlan, site: usize, scratch: &mut Scratch, exits: &mut Exits) -> usize {
+fn hold(plan: &RegionPlan, site: usize, first: u16, scratch: &mut Scratch, exits: &mut Exits) -> usize {
     let pending = plan.lists.slow + site;
     let slow = (0..plan.lists.slow).flat_map(|path| exits.other(path));
-    let first = slow.copied().min().unwrap_or(u16::MAX);
+    let first = slow.copied().chain(scratch.first_held()).fold(first, u16::min);
     let left = exits.other(pending).partition_point(|index| *index < first);
     scratch.held.packets.extend(exits.other(pending)[left..].iter().map(|index| (site, *index)));
     exits.truncate(plan.lists.site(site), left);
     left
 }
 
-/// Goes on with those of the packets that [`pass_in_order`] held whose index is below `end`. `packets` is the
-/// vector of that call, and the engine and the input are the same. False, and nothing done, if a table has
+/// Goes on with those of the packets that [`pass_in_order`] held whose index is below the `first` of the precedence.
+/// `packets` is the vector of that call, and the engine and the input are the same. False, and nothing done, if a table has
 /// changed so much meanwhile that the program cannot go on.
 ///
 /// # Panics
@@ -362,11 +417,12 @@ fn hold(plan: &RegionPlan, site: usize, scratch: &mut Scratch, exits: &mut Exits
 pub fn resume(
     engine: &Engine,
     packets: &mut [Packet],
-    end: u16,
+    precedence: Precedence<'_>,
     state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> bool {
+    let end = precedence.first;
     let held = &mut scratch.held;
     let (running, input) = (held.running, held.input);
     let mut now = std::mem::take(&mut held.going);
@@ -386,18 +442,17 @@ pub fn resume(
             exits.reset(lists.outputs, lists.reasons, lists.others());
             now.iter().for_each(|(site, index)| exits.push(lists.site(*site), *index));
             let mut context = context_of(packets, state, scratch, exits);
+            let so_far = SoFar { is_resumed: true, has_exceptions: false, precedence };
             // SAFETY: as in `native`. The indices are below the vector's length (above), and machine code listed
             // them for these boundaries. The lanes of these packets are as it left them, since no other program
             // runs with this scratch (asserted in `native`); they hold no addresses (`Site::can_hold`).
-            unsafe {
-                run_sites::<true>((program, signature), &mut context, (true, false), state, scratch, exits)
-            };
+            unsafe { run_sites::<true>((program, signature), &mut context, so_far, state, scratch, exits) };
         }
         Engine::Evaluator(program) => {
             let mut list: Vec<u16> = now.iter().map(|(_, index)| *index).collect();
             list.sort_unstable();
             let burst = Burst { input, packets, list: &list };
-            evaluate::<true>(program, burst, state, scratch, exits);
+            evaluate::<true>(program, burst, precedence, state, scratch, exits);
         }
     }
     now.clear();
@@ -506,15 +561,49 @@ fn hand_on_rest(region: &LookupRegion, main: usize, list: &[u16], exits: &mut Ex
     }
 }
 
-/// Does the lookups of one stage boundary for all packets that wait there.
+/// What the packets of a stage boundary may have to wait for.
+#[derive(Clone, Copy)]
+struct Order {
+    /// Whether they may wait for others.
+    may_wait: bool,
+    /// The first packet that waits at another boundary to make a record of the same table.
+    first_of_others: Option<u16>,
+}
+
+/// The first packet that waits at one of the later stage boundaries `others` to make a record of the same table: several
+/// inputs of an element may be in one program.
+fn first_at_same_table(
+    plan: &RegionPlan,
+    number: usize,
+    others: impl Iterator<Item = usize>,
+    state: &mut EvalState<'_>,
+    exits: &Exits,
+) -> Option<u16> {
+    let mut address =
+        |site: &Site| state.tables.table(site.table).map(|table| (&raw const *table).cast::<u8>());
+    let mut own = None;
+    let mut first = None;
+    for (later, site) in others.map(|later| (later, &plan.sites[later])).filter(|(_, site)| site.creates) {
+        let Some(index) = exits.other(plan.lists.slow + later).iter().min() else { continue };
+        let own = *own.get_or_insert_with(|| address(&plan.sites[number]));
+        if address(site) == own {
+            first = first.into_iter().chain([*index]).min();
+        }
+    }
+    first
+}
+
+/// Does the lookups of one stage boundary for the packets that wait there. Returns how many are done: all, or those up
+/// to one for which the table has to wait until the earlier ones have passed ([`Created::Wait`]). That one is done
+/// alone, and what is behind it looks up again.
 fn look_up(
-    site: &Site,
+    (site, order): (&Site, Order),
     decl: &TableDecl,
     stride: usize,
     pending: &[u16],
     state: &mut EvalState<'_>,
     scratch: &mut Scratch,
-) {
+) -> usize {
     let Some(table) = state.tables.table(site.table) else {
         panic!(
             "table {} of a program is not there: its element lowers to more tables than it has",
@@ -527,22 +616,54 @@ fn look_up(
     misses.clear();
     table.lookup_batch(keys, stride, pending, records);
     let missed = pending.iter().filter(|index| records[usize::from(**index)] == 0).count();
-    if missed == 0 {
+    let is_short = || table.room().is_some_and(|room| room.left < LIST_CAPACITY);
+    if missed == 0 && !(order.first_of_others.is_some() && is_short()) {
         hits.extend_from_slice(pending);
-        return;
+        return pending.len();
     }
+    let pending = match order.first_of_others {
+        Some(first) => &pending[..pending.partition_point(|index| *index < first)],
+        None => pending,
+    };
     for (at, &index) in pending.iter().enumerate() {
         let lane = usize::from(index);
         if site.creates && records[lane] == 0 {
             let words = &keys[lane * stride..lane * stride + site.key_words + site.args];
             let (key, args) = words.split_at(site.key_words);
             // An earlier packet of the burst may have created the record since: `create` finds it.
-            let earlier = FoundEarlier { list: &pending[..at], records };
-            if let Created::Record(record) = table.create_behind(key, args, state.now_ns, earlier) {
-                records[lane] = record;
+            let earlier = FoundEarlier { list: &pending[..at], records, may_wait: order.may_wait };
+            match table.create_behind(key, args, state.now_ns, earlier) {
+                Created::Record(record) => {
+                    records[lane] = record;
+                    if let Some(replaced) = table.take_replaced() {
+                        forget(replaced, &pending[at + 1..], records);
+                    }
+                }
+                Created::Refused => {}
+                Created::Wait if at > 0 => return at,
+                Created::Wait => {
+                    if let Created::Record(record) = table.create(key, args, state.now_ns) {
+                        hits.push(index);
+                        records[lane] = record;
+                    } else {
+                        misses.push(index);
+                    }
+                    return 1;
+                }
             }
         }
         if records[lane] != 0 { hits.push(index) } else { misses.push(index) }
+    }
+    pending.len()
+}
+
+/// Takes records that are gone from the packets that have found them.
+fn forget(gone: [u64; 2], list: &[u16], records: &mut [u64]) {
+    for &index in list {
+        let record = &mut records[usize::from(index)];
+        if gone.contains(record) {
+            *record = 0;
+        }
     }
 }
 
@@ -573,6 +694,7 @@ impl Buffer for SlotBuffer {
 fn evaluate<const HOLDS: bool>(
     program: &Program,
     burst: Burst<'_>,
+    precedence: Precedence<'_>,
     state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
@@ -580,19 +702,28 @@ fn evaluate<const HOLDS: bool>(
     let Burst { input, packets, list } = burst;
     exits.reset(usize::from(program.outputs), program.reasons.len(), program.slow.len());
     let (outputs, reasons) = (exits.outputs(), exits.reasons());
+    // Without tables, the order in which packets run is of no meaning.
+    let holds = HOLDS && !program.tables.is_empty();
+    let mut first = precedence.first;
     for (at, &index) in list.iter().enumerate() {
+        if holds && index > first {
+            scratch.held.input = input;
+            scratch.held.packets.extend(list[at..].iter().map(|index| (0, *index)));
+            return;
+        }
         let packet = &mut packets[usize::from(index)];
         let mut buffer = SlotBuffer(*packet);
         match eval::run(program, input, packet, &mut buffer, state) {
-            Ok(Exit::Emit(port)) => exits.push(usize::from(port), index),
+            Ok(Exit::Emit(port)) => {
+                exits.push(usize::from(port), index);
+                if precedence.outputs.contains(&port) {
+                    first = first.min(index);
+                }
+            }
             Ok(Exit::Drop(reason)) => exits.push(outputs + usize::from(reason), index),
             Ok(Exit::Slow(slow)) => {
                 exits.push(outputs + reasons + usize::from(slow), index);
-                if HOLDS {
-                    scratch.held.input = input;
-                    scratch.held.packets.extend(list[at + 1..].iter().map(|index| (0, *index)));
-                    return;
-                }
+                first = first.min(index);
             }
             Err(error) => panic!("{error}: the verifier should have refused the program"),
         }

@@ -320,7 +320,7 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
                 let found = match args.map(|args| owner.create(&key, &args, now_ns)) {
                     None => owner.lookup(&key),
                     Some(Created::Record(record)) => Some(record),
-                    Some(Created::Refused) => None,
+                    Some(Created::Refused | Created::Wait) => None,
                 };
                 let Some(record) = found else { return Ok(Step::Goto(*miss)) };
                 self.values[rec.0 as usize] = record;

@@ -34,7 +34,7 @@ pub use expr::Expr;
 pub use fuzz::{RandomStart, Records, fuzz_text};
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 pub use table::{
-    CacheValidity, Created, FoundEarlier, HeldRecord, Holder, Lasting, MERGED_WITHIN_NS, Merge, Table,
+    CacheValidity, Created, FoundEarlier, HeldRecord, Holder, Lasting, MERGED_WITHIN_NS, Merge, Room, Table,
     TableSize, Tables,
 };
 pub use verified::Verified;

@@ -12,6 +12,8 @@ pub struct FoundEarlier<'a> {
     pub list: &'a [u16],
     /// By place in the burst: the record, or 0.
     pub records: &'a [u64],
+    /// Whether the packet may wait for them.
+    pub may_wait: bool,
 }
 
 impl FoundEarlier<'_> {
@@ -29,6 +31,19 @@ pub enum Created {
     Record(u64),
     /// Refused: the packet takes the program's `fail` path.
     Refused,
+    /// Neither yet: to make room, the table has to know what the packets earlier in the burst do to their records,
+    /// and records that later packets have found may go. The packet's turn comes when the earlier ones have left the
+    /// program, and the later ones look up again. Only where it [may wait](FoundEarlier::may_wait).
+    Wait,
+}
+
+/// How many records a table has room for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// The records that can be created before one of the others has to go.
+    pub left: usize,
+    /// The same of an empty table.
+    pub whole: usize,
 }
 
 /// A table's guarantees about the result of a lookup, for a cache that stores it: the key leads to this
@@ -221,12 +236,13 @@ pub unsafe trait Table: Send {
         None
     }
 
-    /// Finds the record of the key, or creates it. `args` are the program's; `now_ns` is the burst's clock.
+    /// Finds the record of the key, or creates it. `args` are the program's; `now_ns` is the burst's clock. No other
+    /// packet of the burst is in the program: its record may be that of another key before.
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created;
 
     /// [`Table::create`] where packets earlier in the burst found records by the same lookup, and have not
     /// stored anything in them yet: the records count as used at `now_ns`, for a table that evicts what was
-    /// not used for long.
+    /// not used for long. Later packets have looked up, too, so that no record may become another key's.
     fn create_behind(
         &mut self,
         key: &[u64],
@@ -284,6 +300,28 @@ pub unsafe trait Table: Send {
     /// uses the record. The table decides again what becomes of it.
     fn settle(&mut self, record: u64, is_held: bool) {
         let _ = (record, is_held);
+    }
+
+    /// The addresses that keys led to until the last creation, and that lookups must not return any more: packets later
+    /// in the burst, which have found them, have none.
+    fn take_replaced(&mut self) -> Option<[u64; 2]> {
+        None
+    }
+
+    /// How many records can be created; `None` if the table ends none to make room.
+    fn room(&self) -> Option<Room> {
+        None
+    }
+
+    /// Whether a new record may end that of another key now, although there is room; `None` where none ever does.
+    fn may_end_others(&self) -> Option<bool> {
+        None
+    }
+
+    /// Says whether caches that hold records have merged all parts of their numbers, and count nothing until the
+    /// opposite is said.
+    fn note_merged(&mut self, is_merged: bool) {
+        let _ = is_merged;
     }
 
     /// Its size, if the table can report it.

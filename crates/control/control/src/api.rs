@@ -27,8 +27,36 @@ pub struct Answer<T> {
 pub struct Failure {
     /// [`FORMAT`] of the daemon.
     pub format: u32,
-    /// A sentence, or the errors of a chain as text.
+    /// A sentence, or the mistakes of a chain, a line each.
     pub error: String,
+    /// The mistakes of a chain, drawn for people: its text with marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<String>,
+    /// The mistakes of a chain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mistakes: Vec<Mistake>,
+}
+
+/// A mistake of a chain, or a warning.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mistake {
+    /// `error` or `warning`.
+    pub severity: String,
+    /// The file; empty if the mistake is in no text.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, in characters from 1.
+    pub column: u32,
+    /// The text that the mistake is about.
+    pub text: String,
+    /// The fact.
+    pub message: String,
+    /// The remedy.
+    pub help: Option<String>,
+    /// Other places that matter, each with a sentence, as `file:line:column: sentence`.
+    pub notes: Vec<String>,
 }
 
 /// A request to run a chain.
@@ -300,6 +328,12 @@ pub struct Element {
     pub outputs: Vec<u64>,
     /// Packets sent by a port or to a file.
     pub sent: u64,
+    /// Bytes of the received packets.
+    #[serde(default)]
+    pub received_bytes: u64,
+    /// Bytes of the sent packets.
+    #[serde(default)]
+    pub sent_bytes: u64,
     /// Packets merged into other packets.
     pub merged: u64,
     /// Packets that it holds.
@@ -320,6 +354,12 @@ pub struct Stats {
     pub made: u64,
     /// Packets sent.
     pub sent: u64,
+    /// Bytes of the received packets, without their checksums (FCS).
+    #[serde(default)]
+    pub received_bytes: u64,
+    /// Bytes of the sent packets, without their checksums (FCS).
+    #[serde(default)]
+    pub sent_bytes: u64,
     /// Packets dropped.
     pub dropped: u64,
     /// Packets merged into others.

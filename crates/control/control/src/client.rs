@@ -1,7 +1,7 @@
 //! Sends requests to a daemon.
 
 use crate::api::{
-    Act, Answer, ChainStatus, ExecutionMode, FORMAT, Failure, Log, NfStatus, Order, Stats, Status, Value,
+    Act, Answer, ChainStatus, ExecutionMode, FORMAT, Log, NfStatus, Order, Stats, Status, Value,
 };
 use crate::platform::Refusal;
 use crate::runtime_dir::RuntimeDir;
@@ -19,7 +19,8 @@ use std::path::PathBuf;
 pub enum ClientError {
     /// No daemon listens on the socket.
     #[error(
-        "no daemon answers at {at}: {why}; start one with `millrace daemon`, or say where it is with `--at`"
+        "no daemon answers at {at}: {why}; start one with `millrace daemon`, or say where it is with `--at` or \
+         MILLRACE_AT"
     )]
     NoDaemon {
         /// The socket.
@@ -27,6 +28,11 @@ pub enum ClientError {
         /// The system's error.
         why: String,
     },
+    /// The socket may not be opened by the client's user.
+    #[error(
+        "you may not ask the daemon at {0}: it listens to its own user and to root, and with `--group` lets a group see"
+    )]
+    NoRight(PathBuf),
     /// The daemon closed the connection: it does so if the client's user is neither its own nor root.
     #[error("the daemon at {0} hung up: it listens to its own user and to root only")]
     HungUp(PathBuf),
@@ -178,7 +184,10 @@ impl Client {
     async fn exchange(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Bytes, ClientError> {
         let nobody = |why: String| ClientError::NoDaemon { at: self.socket.clone(), why };
         let stream =
-            tokio::net::UnixStream::connect(&self.socket).await.map_err(|error| nobody(error.to_string()))?;
+            tokio::net::UnixStream::connect(&self.socket).await.map_err(|error| match error.kind() {
+                std::io::ErrorKind::PermissionDenied => ClientError::NoRight(self.socket.clone()),
+                _ => nobody(error.to_string()),
+            })?;
         let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = shaken.map_err(|error| nobody(error.to_string()))?;
         tokio::spawn(connection);
@@ -198,8 +207,7 @@ impl Client {
             return Ok(bytes);
         }
         check_format(&bytes)?;
-        let Failure { error, .. } = parse(&bytes)?;
-        Err(ClientError::Refused(Refusal::from_status(status.as_u16(), error)))
+        Err(ClientError::Refused(Refusal::from_failure(status.as_u16(), parse(&bytes)?)))
     }
 }
 

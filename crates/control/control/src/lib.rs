@@ -18,5 +18,5 @@ pub mod runtime_dir;
 pub mod server;
 
 pub use client::{Client, ClientError};
-pub use platform::{Platform, Refusal};
+pub use platform::{ChainRefusal, Platform, Refusal};
 pub use runtime_dir::RuntimeDir;

@@ -1,42 +1,87 @@
 //! The operations that a daemon implements.
 
-use crate::api::{Act, ChainStatus, ExecutionMode, Log, NfStatus, Order, Stats, Status};
+use crate::api::{
+    Act, ChainStatus, ExecutionMode, FORMAT, Failure, Log, Mistake, NfStatus, Order, Stats, Status,
+};
 
 /// Why a request was not carried out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// The named NF, handler or request does not exist, or the handler refuses.
     Unknown(String),
+    /// The client may see, but not change.
+    Forbidden(String),
     /// The current state does not allow it.
     Conflict(String),
     /// The request or the chain file has errors.
     Mistakes(String),
     /// The operation failed.
     Failed(String),
+    /// The chain has mistakes, or the machine refuses what it needs.
+    Chain(Box<ChainRefusal>),
+}
+
+/// Why a chain does not run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChainRefusal {
+    /// The mistakes, a line each.
+    pub lines: String,
+    /// The mistakes drawn for people.
+    pub drawn: String,
+    /// The mistakes.
+    pub mistakes: Vec<Mistake>,
+    /// Whether all of them are refusals of the machine: of a device that is busy, or of a right.
+    pub is_by_machine: bool,
 }
 
 impl Refusal {
-    /// The sentence.
+    /// The sentence; the mistakes of a chain as drawn for people.
     pub fn text(&self) -> &str {
-        let (Refusal::Unknown(text)
-        | Refusal::Conflict(text)
-        | Refusal::Mistakes(text)
-        | Refusal::Failed(text)) = self;
-        text
+        match self {
+            Refusal::Chain(chain) => &chain.drawn,
+            Refusal::Unknown(text)
+            | Refusal::Forbidden(text)
+            | Refusal::Conflict(text)
+            | Refusal::Mistakes(text)
+            | Refusal::Failed(text) => text,
+        }
     }
 
     /// The HTTP status.
     pub(crate) fn status(&self) -> u16 {
         match self {
+            Refusal::Forbidden(_) => 403,
             Refusal::Unknown(_) => 404,
             Refusal::Conflict(_) => 409,
             Refusal::Mistakes(_) => 422,
             Refusal::Failed(_) => 500,
+            Refusal::Chain(chain) => {
+                if chain.is_by_machine {
+                    500
+                } else {
+                    422
+                }
+            }
         }
     }
 
-    pub(crate) fn from_status(status: u16, text: String) -> Refusal {
+    /// The response.
+    pub(crate) fn failure(&self) -> Failure {
+        let (error, drawn, mistakes) = match self {
+            Refusal::Chain(chain) => (chain.lines.clone(), Some(chain.drawn.clone()), chain.mistakes.clone()),
+            other => (other.text().to_string(), None, vec![]),
+        };
+        Failure { format: FORMAT, error, drawn, mistakes }
+    }
+
+    pub(crate) fn from_failure(status: u16, failure: Failure) -> Refusal {
+        let Failure { error: text, drawn, mistakes, .. } = failure;
+        if let Some(drawn) = drawn {
+            let is_by_machine = status != 422;
+            return Refusal::Chain(Box::new(ChainRefusal { lines: text, drawn, mistakes, is_by_machine }));
+        }
         match status {
+            403 => Refusal::Forbidden(text),
             404 => Refusal::Unknown(text),
             409 => Refusal::Conflict(text),
             422 => Refusal::Mistakes(text),

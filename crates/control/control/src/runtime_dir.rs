@@ -2,9 +2,30 @@
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use std::fs::Permissions;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+/// The folder of the system's daemon.
+pub const OF_SYSTEM: &str = "/run/millrace";
+
+/// The folder of the user's daemon.
+fn of_user() -> PathBuf {
+    match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
+        Some(folder) => PathBuf::from(folder).join("millrace"),
+        None => {
+            let user = rustix::process::geteuid().as_raw();
+            std::env::temp_dir().join(format!("millrace-{user}"))
+        }
+    }
+}
+
+/// A folder that was named; an empty name names none.
+fn given(folder: Option<&Path>) -> Option<&Path> {
+    folder.filter(|folder| !folder.as_os_str().is_empty())
+}
 
 /// A folder with the sockets of one daemon.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,21 +72,28 @@ pub struct Claimed {
 }
 
 impl RuntimeDir {
-    /// The given folder, or the default: `/run/millrace` for root, else `millrace` in the user's runtime
-    /// directory.
+    /// The folder of a daemon: the given one, or the default, which is [`OF_SYSTEM`] for root, else `millrace`
+    /// in the user's runtime directory.
     pub fn new(folder: Option<&Path>) -> RuntimeDir {
-        let folder = folder.map(Path::to_path_buf).unwrap_or_else(|| {
-            let of_user = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-            match of_user {
-                _ if rustix::process::geteuid().is_root() => PathBuf::from("/run/millrace"),
-                Some(folder) => folder.join("millrace"),
-                None => {
-                    let user = rustix::process::geteuid().as_raw();
-                    std::env::temp_dir().join(format!("millrace-{user}"))
-                }
-            }
+        let folder = given(folder).map(Path::to_path_buf).unwrap_or_else(|| {
+            if rustix::process::geteuid().is_root() { PathBuf::from(OF_SYSTEM) } else { of_user() }
         });
         RuntimeDir { folder }
+    }
+
+    /// The folder of the daemon that a client asks: the given one, or the first of the user's and the
+    /// system's in which a daemon listens. If none listens: that of [`RuntimeDir::new`].
+    pub fn find(folder: Option<&Path>) -> RuntimeDir {
+        let default = RuntimeDir::new(folder);
+        if given(folder).is_some() {
+            return default;
+        }
+        let others = [of_user(), PathBuf::from(OF_SYSTEM)].map(|folder| RuntimeDir { folder });
+        let listens = |place: &&RuntimeDir| match UnixStream::connect(place.control()) {
+            Ok(_) => true,
+            Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+        };
+        std::iter::once(&default).chain(&others).find(listens).unwrap_or(&default).clone()
     }
 
     /// The socket of the daemon's interface.
@@ -76,6 +104,27 @@ impl RuntimeDir {
     /// The socket to which NFs attach.
     pub fn nf(&self) -> PathBuf {
         self.folder.join("nf.sock")
+    }
+
+    /// Opens the socket of the daemon's interface. With `viewers`, a group by its number, its members may
+    /// connect.
+    ///
+    /// # Errors
+    ///
+    /// When the socket cannot be made, or given to the group.
+    pub fn listen(&self, viewers: Option<u32>) -> std::io::Result<UnixListener> {
+        let Some(group) = viewers else { return UnixListener::bind(self.control()) };
+        // In a folder that nobody else may enter, until its rights are those of the group.
+        let private = self.folder.join("private");
+        let _ = std::fs::remove_dir_all(&private);
+        std::fs::DirBuilder::new().mode(0o700).create(&private)?;
+        let socket = private.join("control.sock");
+        let listener = UnixListener::bind(&socket)?;
+        std::os::unix::fs::chown(&socket, None, Some(group))?;
+        std::fs::set_permissions(&socket, Permissions::from_mode(0o660))?;
+        std::fs::rename(&socket, self.control())?;
+        std::fs::remove_dir(&private)?;
+        Ok(listener)
     }
 
     /// Makes the folder, checks that no other user can write to it, locks it, and removes the sockets of an
@@ -146,7 +195,6 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_write_is_no_place() {
-        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("ours");
         let refused = RuntimeDir::new(Some(folder.path())).lock();

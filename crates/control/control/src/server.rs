@@ -13,19 +13,23 @@
 //! | `GET /v1/handlers/NAME`, `PUT ...` | reads or writes a handler |
 //! | `GET /metrics` | returns the counters for Prometheus |
 //!
-//! Each response is an [`Answer`] or a [`Failure`] with the number of the format, except that to Prometheus.
+//! Each response is an [`Answer`] or a [`Failure`](crate::api::Failure) with the number of the format, except that to Prometheus.
 //!
-//! The server accepts connections from the daemon's own user and from root only; the kernel reports the
-//! peer's user.
+//! The server accepts connections from the daemon's own user and from root; the kernel reports the peer's
+//! user. With a group, the members of the group may send the requests that change nothing (GET): the socket
+//! belongs to the group, and the kernel refuses all others.
 
-use crate::api::{Act, Answer, ExecutionMode, FORMAT, Failure, Order, Value};
+use crate::api::{Act, Answer, ExecutionMode, FORMAT, Order, Value};
 use crate::metrics;
 use crate::platform::{Platform, Refusal};
+use axum::extract::connect_info::{ConnectInfo, Connected};
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{Method, StatusCode, Uri};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
+use axum::serve::IncomingStream;
 use axum::{Json, Router};
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as NoSuchWord;
@@ -38,17 +42,21 @@ use tokio::sync::watch;
 type At = State<Arc<dyn Platform>>;
 type Body<T> = Result<Json<T>, JsonRejection>;
 
-/// Serves until `end` becomes true or its sender is dropped.
+/// Serves until `end` becomes true or its sender is dropped. Members of `viewers`, a group by its number, may
+/// see.
 ///
 /// # Errors
 ///
 /// When the socket cannot be made.
 pub async fn serve(
     place: &crate::RuntimeDir,
+    viewers: Option<u32>,
     platform: Arc<dyn Platform>,
     mut end: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let listener = UnixListener::bind(place.control())?;
+    let listener = place.listen(viewers)?;
+    listener.set_nonblocking(true)?;
+    let listener = Trusted { listener: UnixListener::from_std(listener)?, has_viewers: viewers.is_some() };
     let chain = post(|at: At, order: Body<Order>| ask(at, |platform| platform.load(body(order)?, false)))
         .put(|at: At, order: Body<Order>| ask(at, |platform| platform.load(body(order)?, true)))
         .delete(|at: At| ask(at, |platform| platform.unload()));
@@ -73,16 +81,41 @@ pub async fn serve(
         .route("/metrics", get(prometheus))
         .fallback(no_such_request)
         .method_not_allowed_fallback(no_such_request)
+        .layer(middleware::from_fn(only_seeing))
         .with_state(platform);
     let ended = async move {
         // An error means that the sender was dropped, which ends the server, too.
         let _ = end.wait_for(|end| *end).await;
     };
-    axum::serve(Trusted(listener), router).with_graceful_shutdown(ended).await
+    let service = router.into_make_service_with_connect_info::<Caller>();
+    axum::serve(listener, service).with_graceful_shutdown(ended).await
 }
 
-/// A listener that accepts connections of the daemon's own user and of root.
-struct Trusted(UnixListener);
+/// A listener that accepts connections of the daemon's own user and of root, and of viewers.
+struct Trusted {
+    listener: UnixListener,
+    has_viewers: bool,
+}
+
+/// The client at the other end of a connection.
+#[derive(Clone, Copy)]
+struct Caller {
+    may_change: bool,
+}
+
+impl Connected<IncomingStream<'_, Trusted>> for Caller {
+    fn connect_info(stream: IncomingStream<'_, Trusted>) -> Caller {
+        Caller { may_change: is_trusted(stream.io()) }
+    }
+}
+
+/// Refuses requests that change something from clients that may only see.
+async fn only_seeing(ConnectInfo(caller): ConnectInfo<Caller>, request: Request, next: Next) -> Response {
+    if caller.may_change || request.method() == Method::GET {
+        return next.run(request).await;
+    }
+    refused(&Refusal::Forbidden("you may see and not change: only the daemon's own user and root may".into()))
+}
 
 impl axum::serve::Listener for Trusted {
     type Io = UnixStream;
@@ -90,8 +123,8 @@ impl axum::serve::Listener for Trusted {
 
     async fn accept(&mut self) -> (UnixStream, Self::Addr) {
         loop {
-            match self.0.accept().await {
-                Ok((stream, address)) if is_trusted(&stream) => return (stream, address),
+            match self.listener.accept().await {
+                Ok((stream, address)) if self.has_viewers || is_trusted(&stream) => return (stream, address),
                 // Any other user's connection is closed.
                 Ok(_) => {}
                 // A temporary error, such as a lack of file descriptors.
@@ -101,7 +134,7 @@ impl axum::serve::Listener for Trusted {
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.0.local_addr()
+        self.listener.local_addr()
     }
 }
 
@@ -132,7 +165,7 @@ async fn ask<T: Serialize + Send + 'static>(
 
 fn refused(refusal: &Refusal) -> Response {
     let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, Json(Failure { format: FORMAT, error: refusal.text().into() })).into_response()
+    (status, Json(refusal.failure())).into_response()
 }
 
 async fn no_such_request(method: Method, uri: Uri) -> Response {
@@ -233,7 +266,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let serving = place.clone();
-        let server = runtime.spawn(async move { serve(&serving, Arc::new(Echo), ended).await });
+        let server = runtime.spawn(async move { serve(&serving, None, Arc::new(Echo), ended).await });
         while !place.control().exists() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }

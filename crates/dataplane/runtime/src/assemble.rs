@@ -76,11 +76,15 @@ pub struct Assembly {
     pub nfs: Vec<String>,
 }
 
-/// The names that `AddressInfo` elements define.
+/// The names that `AddressInfo` and `PortInfo` elements define.
 fn take_names(graph: &Graph, diags: &mut Diagnostics) -> NameTable {
     let mut names = NameTable::new();
-    for element in graph.elements.iter().filter(|element| element.class.as_str() == "AddressInfo") {
-        names.address_info(&element.name, &element.config, diags);
+    for element in &graph.elements {
+        match element.class.as_str() {
+            "AddressInfo" => names.address_info(&element.name, &element.config, diags),
+            "PortInfo" => names.port_info(&element.name, &element.config, diags),
+            _ => {}
+        }
     }
     names
 }
@@ -158,7 +162,7 @@ fn assemble_all(
     }
     let programs = compile(&mut graphs, &mut regions, options)?;
     let texts = texts(graph, &flow);
-    let live = Live::new(&graphs[0], names, texts, &options.folder, workers, options.evaluator);
+    let live = Live::new(&mut graphs[0], names, texts, &options.folder, workers, options.evaluator);
     Ok(Some(Assembly { graphs, regions, refused, queues, live: Arc::new(live), programs, nfs }))
 }
 

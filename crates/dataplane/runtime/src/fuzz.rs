@@ -7,11 +7,15 @@
 
 mod answers;
 mod both_ways;
+mod classes;
+#[cfg(test)]
+mod pressure;
 mod queues;
 mod routers;
 mod tcp;
 
 pub use both_ways::fuzz_both_ways;
+pub use classes::{LEFT_OUT, fuzz_classes};
 pub use queues::fuzz_queues;
 pub use routers::fuzz_routers;
 
@@ -31,10 +35,13 @@ use shm::Packet;
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 use worker::clock::Clock;
 use worker::fusion::FlowCache;
+use worker::virtual_clock::VirtualClock;
 
 /// Elements of one output. None adds bytes in front of a packet without writing them.
 const THROUGH: &[&str] = &[
@@ -130,22 +137,19 @@ impl Choices<'_> {
 fn chain(choices: &mut Choices<'_>, keeps_order: bool) -> String {
     let count = 2 + choices.byte() % (MOST_ELEMENTS - 1);
     let (mut text, mut wires) = (String::new(), String::from("FromDevice(in) -> e0;\n"));
-    // Whether all packets have taken the same path so far; and whether some have passed an element without a program
-    // since: a table behind it sees them behind the others of their burst, where the region goes on (ADR 34).
-    let (mut together, mut come_back) = (true, false);
+    // Whether all packets have taken the same path so far.
+    let mut together = true;
     // From this element on, no element depends on the order of packets: wires may lead back to it. In a loop,
     // packets of a burst pass it one after the other, and go round one after the other.
     let mut free = 0;
     for at in 0..count {
         let (what, outputs) = match choices.byte() % 8 {
             0 | 1 => *choices.one_of(PARTING),
-            2 if together || keeps_order && !come_back => {
+            2 if together || keeps_order => {
                 free = at + 1;
-                come_back |= !together;
                 *choices.one_of(IN_ORDER)
             }
             3 if choices.byte().is_multiple_of(4) => {
-                come_back |= !together;
                 let opaque = if keeps_order { &OPAQUE[..OPAQUE.len() - 1] } else { OPAQUE };
                 (*choices.one_of(opaque), 1)
             }
@@ -159,24 +163,24 @@ fn chain(choices: &mut Choices<'_>, keeps_order: bool) -> String {
             }
             None => text += &format!("e{at} :: {what};\n"),
         }
-        for output in 0..outputs {
-            // A few wires lead back; the time to live ends such loops.
-            if output > 0 && choices.byte().is_multiple_of(8) && free <= at {
-                let back = free + choices.byte() % (at + 1 - free);
-                wires += &format!("e{at}[{output}] -> CheckIPHeader(14) -> DecIPTTL -> e{back};\n");
-                continue;
-            }
-            let next = at + 1 + if output == 0 { 0 } else { choices.byte() % 5 };
-            wires += &match next {
-                next if next > count + 1 => format!("e{at}[{output}] -> Discard;\n"),
-                next if next < count => format!("e{at}[{output}] -> e{next};\n"),
-                next => {
-                    format!("e{at}[{output}] -> c{at}x{output} :: Counter -> ToDevice(out{});\n", next % 3)
-                }
-            };
-        }
+        (0..outputs).for_each(|output| wires += &wire(choices, (at, output), count, free));
     }
     text + &wires
+}
+
+/// The wire of an output of element `at`, of so many elements: to one of the next elements, to a port, or back to an
+/// element from `free` on.
+fn wire(choices: &mut Choices<'_>, (at, output): (usize, usize), count: usize, free: usize) -> String {
+    // A few wires lead back; the time to live ends such loops.
+    if output > 0 && choices.byte().is_multiple_of(8) && free <= at {
+        let back = free + choices.byte() % (at + 1 - free);
+        return format!("e{at}[{output}] -> CheckIPHeader(14) -> DecIPTTL -> e{back};\n");
+    }
+    match at + 1 + if output == 0 { 0 } else { choices.byte() % 5 } {
+        next if next > count + 1 => format!("e{at}[{output}] -> Discard;\n"),
+        next if next < count => format!("e{at}[{output}] -> e{next};\n"),
+        next => format!("e{at}[{output}] -> c{at}x{output} :: Counter -> ToDevice(out{});\n", next % 3),
+    }
 }
 
 /// A mostly valid frame.
@@ -301,9 +305,24 @@ struct Setup {
     burst: usize,
     /// The time between two bursts.
     step_ns: u64,
+    /// Whether packets wait for a time: the clock goes on by itself, and no packet passes a queue.
+    is_timed: bool,
 }
 
+/// When the clock of a run begins, and how long a run with waiting packets lasts.
+const START_NS: u64 = 5_000_000_000;
+const TIME_NS: u64 = 3_000_000_000;
+/// The file of a FromIPSummaryDump.
+const SUMMARY: &str = "in.txt";
+const SUMMARY_LINES: &str =
+    "!data src dst proto sport dport\n10.0.0.1 10.0.0.9 U 1 2\n10.0.0.2 10.0.0.9 T 3 4\n";
+
 impl Setup {
+    /// Whether elements read or write files.
+    fn has_files(&self) -> bool {
+        self.text.contains("Dump(")
+    }
+
     /// Whether no packets come that answer others. Answers come with the next burst.
     fn is_one_way(&self) -> bool {
         !self.text.contains("FromDevice(back")
@@ -336,13 +355,23 @@ fn run(setup: &Setup, how: How) -> Option<(Observed, Shortened)> {
     let ast = click::parse(&mut map, source, &mut diags);
     let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
     let frames = Arc::new(FrameSet::new(&setup.frames).ok()?);
-    let now_ns: Arc<AtomicU64> = Arc::new(5_000_000_000.into());
-    let clock = Clock::Manual(Arc::clone(&now_ns));
+    let now_ns: Arc<AtomicU64> = Arc::new(START_NS.into());
+    let virtual_clock =
+        setup.is_timed.then(|| Arc::new(VirtualClock::new(1, START_NS, Some(START_NS + TIME_NS))));
+    let clock = match &virtual_clock {
+        Some(clock) => Clock::Virtual(Arc::clone(clock)),
+        None => Clock::Manual(Arc::clone(&now_ns)),
+    };
+    let folder = setup.has_files().then(Folder::new);
+    if let Some(folder) = &folder {
+        std::fs::write(folder.0.join(SUMMARY), SUMMARY_LINES).expect("it can be written");
+    }
     let (step_ns, is_finished) = (setup.step_ns, Arc::default());
     let mut ends = Ends { frames, passes: 8, now_ns, step_ns, is_finished, sent: BTreeMap::new() };
     let is_fused = fused != FusedElements::Nothing;
     let burst = if one_by_one { 1 } else { setup.burst };
-    let options = Options { fused, evaluator, cache, burst, pass_queues, ..Options::default() };
+    let path = folder.as_ref().map_or_else(Default::default, |folder| folder.0.clone());
+    let options = Options { fused, evaluator, cache, burst, pass_queues, folder: path, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ends, &mut diags).expect("machine code");
     let assembly = assembly.unwrap_or_else(|| panic!("{}\n{}", setup.text, diags.render_short(&map)));
     let mut regions = assembly.regions.iter().flatten();
@@ -351,13 +380,27 @@ fn run(setup: &Setup, how: How) -> Option<(Observed, Shortened)> {
     let pool = SharedPool::new(region);
     let plan = RunPlan { burst, clock, print: |_| {}, ..RunPlan::default() };
     let running = Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker()));
-    let mut outcome = running.expect("threads").wait();
+    let running = running.expect("threads");
+    while virtual_clock.is_some() && !running.is_over() {
+        if virtual_clock.as_ref().is_some_and(|clock| clock.is_at_end()) {
+            running.stop();
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    let mut outcome = running.wait();
     assert!(outcome.is_sound(), "{}\n{:?}", setup.text, outcome.report.unbalanced().collect::<Vec<_>>());
     let regions = &outcome.workers[0].regions;
     let hits = regions.iter().map(|region| region.cache_counts().hits).sum();
     let unions = regions.iter().map(|region| region.unions()).sum();
     Some((
-        Observed { sent: sent(&ends), counters: counters(&outcome), handlers: handlers(&mut outcome) },
+        Observed {
+            counters: counters(&outcome),
+            handlers: handlers(&mut outcome),
+            sent: {
+                drop(outcome);
+                sent(&ends).into_iter().chain(folder.iter().flat_map(files)).collect()
+            },
+        },
         Shortened { hits, unions },
     ))
 }
@@ -365,6 +408,36 @@ fn run(setup: &Setup, how: How) -> Option<(Observed, Shortened)> {
 fn sent(ends: &Ends) -> BTreeMap<String, Vec<Vec<u8>>> {
     let frames = |sent: &SentFrames| sent.lock().expect("no panic").clone();
     ends.sent.iter().map(|(name, sent)| (name.clone(), frames(sent))).collect()
+}
+
+/// A folder of a run, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("millrace-fuzz-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left there is in nobody's way.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The bytes of the files that were written.
+fn files(folder: &Folder) -> Vec<(String, Vec<Vec<u8>>)> {
+    let written = std::fs::read_dir(&folder.0).expect("it is there").flatten();
+    let read = |file: std::fs::DirEntry| {
+        let bytes = std::fs::read(file.path()).expect("it is there");
+        (file.file_name().to_string_lossy().into_owned(), vec![bytes])
+    };
+    written.map(read).collect()
 }
 
 fn counters(outcome: &Outcome) -> Vec<Book> {
@@ -407,7 +480,7 @@ pub(crate) fn run_changing(
     seed.iter_mut().enumerate().for_each(|(at, byte)| *byte = byte.wrapping_mul(37) ^ (at / 7) as u8);
     let mut choices = Choices(&seed);
     let frames: Vec<Vec<u8>> = (0..30).map(|_| frame(&mut choices)).collect();
-    let setup = Setup { text: text.into(), frames, burst: 5, step_ns };
+    let setup = Setup { text: text.into(), frames, burst: 5, step_ns, is_timed: false };
     let (seen, shortened) =
         run(&setup, How { fused, evaluator, cache, pass_queues: true, one_by_one: false }).expect("frames");
     // A full table evicts by what is merged so far, and so later mappings may take other places.
@@ -431,7 +504,7 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
     let frames = (0..4 + choices.byte() % 40).map(|_| frame(&mut choices)).collect();
     // Too short for records to expire.
     let step_ns = [0, 0, 10_000_000, 100_000_000, 250_000_000][choices.byte() % 5];
-    all_do_the_same(&Setup { text, frames, burst, step_ns }).hits
+    all_do_the_same(&Setup { text, frames, burst, step_ns, is_timed: false }).hits
 }
 
 /// Runs a chain in all ways. Returns what shortened the packets' way in all of them.
@@ -439,7 +512,7 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
 /// # Panics
 /// If the results differ.
 fn all_do_the_same(setup: &Setup) -> Shortened {
-    let has_queues = setup.text.contains("Queue(");
+    let has_queues = setup.text.contains("Queue");
     let (nothing, all_of) = (FusedElements::Nothing, FusedElements::All);
     let kept = How {
         fused: nothing.clone(),
@@ -458,15 +531,12 @@ fn all_do_the_same(setup: &Setup) -> Shortened {
         (&all_of, false, FlowCache::Eager, false),
         (&nothing, false, FlowCache::Never, true),
     ] {
-        // A full table evicts by what is merged so far.
-        if cache == FlowCache::Eager && setup.text.contains("MAPPING_CAPACITY") {
-            continue;
-        }
         // Packets wait in a queue for a turn, and the clock moves with each burst.
-        if one_by_one && (has_queues || setup.step_ns > 0 || !setup.is_one_way()) {
+        if one_by_one && (has_queues || setup.is_timed || setup.step_ns > 0 || !setup.is_one_way()) {
             continue;
         }
-        let how = How { fused: fused.clone(), evaluator, cache, pass_queues: true, one_by_one };
+        let pass_queues = !setup.is_timed;
+        let how = How { fused: fused.clone(), evaluator, cache, pass_queues, one_by_one };
         let fused = run(setup, how);
         let (Some((modular, _)), Some((fused, shortened))) = (&modular, &fused) else { continue };
         all.hits += shortened.hits;
@@ -479,9 +549,12 @@ fn all_do_the_same(setup: &Setup) -> Shortened {
             assert_eq!(one, other, "{told}");
         }
         // A queue may hold other packets until the next turn; rates say when packets passed. Packets that pass a
-        // queue are not counted as having waited.
+        // queue are not counted as having waited. RED looks at the queue once for all packets that come together.
         let is_timed = |name: &str| {
-            (has_queues || one_by_one) && ["rate", "highwater_length"].iter().any(|end| name.ends_with(end))
+            (has_queues || one_by_one)
+                && ["rate", "highwater_length", "avg_queue_size", "RED@1.stats"]
+                    .iter()
+                    .any(|end| name.ends_with(end))
         };
         for (one, other) in modular.handlers.iter().zip(&fused.handlers) {
             assert!(one == other || one.0 == other.0 && is_timed(&one.0), "{one:?} and {other:?}, {told}");

@@ -6,7 +6,7 @@
 //! NF are called `NF/ELEMENT` in every execution mode. The caller waits for the answer and must not be a
 //! packet thread.
 
-use element::handler::{name_of, split_call};
+use element::handler::{PATTERN, name_of, split_call, with_pattern};
 use element::{Handler, HandlerAccess, Merge};
 use nf_host::handlers::{LastWords, NfHandler, NfHandlers};
 use std::collections::HashMap;
@@ -142,8 +142,20 @@ impl Handlers {
             HandlerLocation::There(there) => there.call(value),
             HandlerLocation::Configuration => self.of_configuration(handler, value),
             HandlerLocation::Here(node) => {
-                if let ("config", Some(config)) = (handler, value) {
-                    self.exchange.replace(node, config)?;
+                let config = match (handler, value) {
+                    ("config", Some(config)) => Some(config.to_string()),
+                    (_, Some(pattern))
+                        if handler.starts_with(PATTERN)
+                            && self.exchange.is_live(node)
+                            && self.own(node, handler).is_some() =>
+                    {
+                        let config = self.read(&format!("{element}.config"))?;
+                        with_pattern(&config, handler, pattern)
+                    }
+                    _ => None,
+                };
+                if let Some(config) = config {
+                    self.exchange.replace(node, &config)?;
                     return Ok((nf::Merge::First, String::new()));
                 }
                 let ask = |mailbox: &Arc<Mailbox>| mailbox.ask(node, handler, value);

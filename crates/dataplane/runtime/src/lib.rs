@@ -9,7 +9,7 @@
 //! - [`launch`]: all of these steps in order, for a loaded chain
 //! - [`nfs`]: the start of NFs in processes of their own, and their packet memory
 //! - [`running`]: a running chain; [`handlers`]: its handlers, those of NFs in processes included
-//! - [`mod@check`]: checks NFs in processes of their own
+//! - [`mod@check`]: checks NFs in processes of their own; [`mod@ask`]: starts them to ask whether they would run
 //! - [`nf_process`]: the process of an NF that is a Click configuration: this program, started again;
 //!   [`brief`]: its configuration
 //! - [`cores`]: keeps the processes of NFs off the cores of packet threads; [`machine`]: reports what a chain
@@ -17,6 +17,7 @@
 //!
 //! The crate `worker` processes the packets, and `nf_host` has the host's end of NFs in processes.
 
+pub mod ask;
 pub mod assemble;
 pub mod brief;
 pub mod check;

@@ -29,6 +29,8 @@ pub(crate) struct Nfs {
     memory: RegionOptions,
     /// Returns how to start each of them.
     starter: Option<Starter>,
+    /// Whether they are only asked whether they would run.
+    is_check: bool,
     supervisor: Option<Supervisor>,
     interrupted: Arc<AtomicBool>,
     /// Packet memory of each trust group, set once there is a pool.
@@ -64,6 +66,7 @@ impl Nfs {
             workers,
             memory,
             starter: None,
+            is_check: false,
             supervisor: None,
             interrupted: Arc::default(),
             groups: groups_of(&chain.processes, workers).map(|group| (group, Arc::default())).collect(),
@@ -74,6 +77,11 @@ impl Nfs {
     /// Sets how they are started. Once `interrupted` is set, the host waits for no NF.
     pub fn start_by(&mut self, starter: Starter, interrupted: Arc<AtomicBool>) {
         (self.starter, self.interrupted) = (Some(starter), interrupted);
+    }
+
+    /// Only asks them whether they would run.
+    pub fn only_ask(&mut self) {
+        self.is_check = true;
     }
 
     /// Starts none of them.
@@ -194,6 +202,7 @@ impl Nfs {
             Some((group, member)) => instance.in_group(group, member),
             None => instance,
         };
+        let instance = if self.is_check { instance.for_check() } else { instance };
         let instance = Arc::new(instance);
         supervisor.add(Arc::clone(&instance));
         Ok(Box::new(ProcessLink::new(instance, Some(supervisor.doorbell()), Arc::clone(&self.interrupted))))

@@ -22,14 +22,17 @@ pub fn is_queue(class: &str) -> bool {
     find(class).is_some_and(Class::is_queue)
 }
 
+/// Whether elements of that class stop sources while they are full, as those of Click that have a full notifier.
+pub fn stops_sources(class: &str) -> bool {
+    matches!(class, "Queue" | "FullNoteQueue" | "QuickNoteQueue" | "ThreadSafeQueue")
+}
+
 /// Classes of Click and FastClick that have another name here, or no use here.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("LookupIPRoute", "Click calls it RadixIPLookup today: use that, or DirectIPLookup"),
     ("LookupIPRouteMP", "use RadixIPLookup: every worker has the whole table"),
     ("LookupIP6Route", "use RadixIP6Lookup or another of the lookups that `millrace elements` lists"),
     ("AverageCounterMP", "use AverageCounter: every worker counts for itself, and handlers add up"),
-    ("ToHost", "use ToDevice with an interface that the host has: `ToDevice(\"net_tap0,iface=tap0\")`"),
-    ("FromHost", "use FromDevice with an interface that the host has: `FromDevice(\"net_tap0,iface=tap0\")`"),
 ];
 
 /// The replacement for a class of Click or FastClick that does not exist here.

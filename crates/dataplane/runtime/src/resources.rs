@@ -52,6 +52,19 @@ impl Resources {
         self
     }
 
+    /// Starts these NFs without packets, each once, in the confinement that it would run in.
+    ///
+    /// # Errors
+    /// A sentence: there is no memory, or the supervisor cannot be started.
+    pub(crate) fn start_to_ask(&mut self, names: &[&str]) -> Result<Vec<Box<dyn NfLink>>, String> {
+        self.nfs.only_ask();
+        let links = names.iter().map(|name| self.nfs.open(name, 0, &self.interfaces));
+        let links = links.collect::<Result<_, _>>()?;
+        // The NFs share the memory of the pools, which nothing else uses.
+        drop(self.pools().map_err(|error| format!("packet memory: {error}"))?);
+        Ok(links)
+    }
+
     /// The supervisor of the NF processes; `None` if there are none.
     pub fn supervisor(&self) -> Option<&Supervisor> {
         self.nfs.supervisor()
@@ -75,6 +88,11 @@ impl Resources {
         let worker: Worker = Arc::new(move || PacketPool::Native(pool.worker()));
         self.nfs.share_memory(Some(&region), &worker)?;
         Ok(Box::new(move |_| worker()))
+    }
+
+    /// How much the machine refused to open: a device was busy, or a right was missing.
+    pub fn refused_by_machine(&self) -> usize {
+        self.ports.refused_by_machine()
     }
 
     /// Warnings about options that could not be met, as sentences. Each is returned once.
@@ -103,6 +121,14 @@ impl Opener for Resources {
 
     fn take_missing(&mut self) -> Option<MissingDevice> {
         self.ports.take_missing()
+    }
+
+    fn opens_nothing(&self) -> bool {
+        self.ports.is_dry()
+    }
+
+    fn count_refusal_by_machine(&mut self) {
+        self.ports.count_refusal_by_machine();
     }
 
     fn open_nf(&mut self, name: &str, worker: usize) -> Result<Box<dyn NfLink>, String> {

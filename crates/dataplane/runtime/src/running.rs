@@ -23,7 +23,8 @@ use worker::stop_requests::{self, StopRequests};
 
 /// The least capacity of a handoff queue, in packets.
 const HANDOFF_PACKETS: usize = 1024;
-/// Stack of a packet thread: a packet that passes a thousand elements in a row needs a call for each.
+/// Stack of a packet thread: of packets that elements make of packets that elements made, a thousand generations are
+/// each pushed inside the call of the one before.
 const STACK_BYTES: usize = 16 << 20;
 
 /// The options for running an assembled chain.

@@ -32,6 +32,14 @@ pub trait Opener {
         None
     }
 
+    /// Whether this is a check, in which nothing is opened.
+    fn opens_nothing(&self) -> bool {
+        false
+    }
+
+    /// Counts what the machine refuses to an element that opens something by itself.
+    fn count_refusal_by_machine(&mut self) {}
+
     /// A link to a worker's instance of an NF that runs in a process of its own.
     ///
     /// # Errors
@@ -112,6 +120,14 @@ impl Services for WorkerServices<'_> {
         self.opener.take_missing()
     }
 
+    fn opens_nothing(&self) -> bool {
+        self.opener.opens_nothing()
+    }
+
+    fn count_refusal_by_machine(&mut self) {
+        self.opener.count_refusal_by_machine();
+    }
+
     fn open_nf(&mut self, name: &str) -> Result<Box<dyn NfLink>, String> {
         self.opener.open_nf(name, self.worker)
     }
@@ -150,6 +166,14 @@ impl Services for WorkerServices<'_> {
         click::scopes(from).any(inside)
     }
 
+    fn is_named_by(&self, element: &str, class: &str) -> bool {
+        let Some(id) = self.index.find(element, "") else { return false };
+        self.graph.elements.iter().filter(|other| other.class.as_str() == class).any(|other| {
+            let words = other.config.as_str().split(|c: char| c == ',' || c.is_whitespace());
+            words.filter(|word| !word.is_empty()).any(|word| self.index.find(word, &other.name) == Some(id))
+        })
+    }
+
     fn nf(&self, element: &str) -> usize {
         let id = self.index.find(element, "");
         let name = id.map(|id| self.graph.configuration(id));
@@ -158,6 +182,30 @@ impl Services for WorkerServices<'_> {
 
     fn is_queue(&self, class: &str) -> bool {
         registry::is_queue(class)
+    }
+
+    fn queues_that_stop(&self, element: &str) -> Vec<String> {
+        let Some(asking) = self.index.find(element, "") else { return vec![] };
+        let (mut queues, mut seen, mut open) = (vec![], HashSet::from([asking]), vec![asking]);
+        while let Some(id) = open.pop() {
+            let mut wires =
+                self.wires.after[id.0].iter().filter(|(port, _)| id != asking || *port == 0).peekable();
+            if wires.peek().is_none() {
+                return vec![];
+            }
+            for &(_, End { node, .. }) in wires {
+                let next = ElementId(node);
+                let Some(element) = self.graph.element(next).filter(|_| seen.insert(next)) else { continue };
+                match element.class.as_str() {
+                    class if registry::stops_sources(class) => queues.push(element.name.clone()),
+                    // Packets that do not fit into it end here.
+                    class if registry::is_queue(class) => return vec![],
+                    _ => open.push(next),
+                }
+            }
+        }
+        queues.sort();
+        queues
     }
 
     fn queues_near(&self, element: &str) -> (Vec<String>, bool) {

@@ -195,6 +195,26 @@ fn region(text: &str) -> [Vec<String>; 3] {
 
 const PATTERN: &str = "pattern 203.0.113.1 1024-65535 - - 0 1";
 
+/// A slot still has the bytes of packets that were in it before.
+#[test]
+fn a_header_of_an_earlier_packet_is_not_taken_back() {
+    let text = "FromDevice(in) -> s :: Switch(0) -> UDPIPEncap(10.0.0.1, 1, 10.0.0.2, 2) -> EnsureEther -> m :: EtherMirror
+                -> ToDevice(out); s[1] -> Strip(14) -> MarkIPHeader -> EnsureEther -> m;";
+    for fused in [FusedElements::Nothing, FusedElements::All] {
+        // The destination becomes that of the new header's source, or of the frame's own.
+        let mut frame = vec![7; 60];
+        frame[6..14].copy_from_slice(&[5, 5, 5, 5, 5, 5, 8, 0]);
+        frame[14] = 0x45;
+        for (branch, destination) in [(0, [1; 6]), (1, [5; 6])] {
+            let options = Options { fused: fused.clone(), burst: 1, ..Options::default() };
+            let text = text.replace("Switch(0)", &format!("Switch({branch})"));
+            let (sent, _) = run(&text, &[frame.clone()], 10_000, &options);
+            assert_eq!(sent.len(), 10_000);
+            assert!(sent.iter().all(|frame| frame[..6] == destination), "{branch} {fused:?}");
+        }
+    }
+}
+
 #[test]
 fn the_way_back_through_a_rewriter_is_no_loop() {
     let [parts, entries, left] = region(&format!(

@@ -287,6 +287,33 @@ fn a_loop_through_a_queue_ends_with_the_time_to_live() {
     }
 }
 
+/// A packet goes round as often as its time to live lets it, however many elements a round has; and a chain is no
+/// loop, however long it is.
+#[test]
+fn a_loop_ends_with_the_time_to_live_and_a_long_chain_with_its_end() {
+    let rounds = "FromDevice(in) -> check :: CheckIPHeader(14) -> ttl :: DecIPTTL -> a :: Counter
+         -> Align(4, 2) -> b :: Paint(1) -> c :: Paint(2) -> check;
+         ttl[1] -> late :: Counter -> Discard; check[1] -> bad :: Counter -> Discard;";
+    let long: String = (0..1_200).map(|_| "-> Paint(1) -> Align(4, 2) ").collect();
+    let long = format!("FromDevice(in) {long} -> late :: Counter -> Discard;");
+    for (text, each) in [(rounds, 254), (long.as_str(), 0)] {
+        let mut first = None;
+        for (mode, options) in modes() {
+            let (_, mut outcome) = run(text, ports(&frames(50, 255), 500, &[]), &options);
+            assert_eq!(outcome.read("late.count").as_deref(), Ok("500"), "{mode}");
+            if each > 0 {
+                assert_eq!(
+                    outcome.read("a.count").as_deref(),
+                    Ok((500 * each).to_string().as_str()),
+                    "{mode}"
+                );
+            }
+            let told = told(&mut outcome);
+            assert_eq!(&told, first.get_or_insert_with(|| told.clone()), "{mode}");
+        }
+    }
+}
+
 /// Why packets wait in the first queue of a configuration; `None` if they pass it.
 fn reason(queue: &str, options: &Options) -> Option<String> {
     let text = format!("FromDevice(in) -> {queue};");

@@ -3,6 +3,7 @@
 //! Only reports read the counter, and the packet path while probes are on ([`crate::profile`]).
 #![expect(unsafe_code, reason = "reads the time stamp counter")]
 
+use crate::virtual_clock::VirtualClock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -22,6 +23,8 @@ pub enum Clock {
     },
     /// A clock that a test or a replay sets.
     Manual(Arc<AtomicU64>),
+    /// A clock that goes on when all workers are idle.
+    Virtual(Arc<VirtualClock>),
 }
 
 impl Clock {
@@ -36,6 +39,15 @@ impl Clock {
         match self {
             Clock::Real { start, epoch_ns } => epoch_ns + start.elapsed().as_nanos() as u64,
             Clock::Manual(now) => now.load(Ordering::Relaxed),
+            Clock::Virtual(clock) => clock.now_ns(),
+        }
+    }
+
+    /// The virtual clock, if it is one.
+    pub fn as_virtual(&self) -> Option<&Arc<VirtualClock>> {
+        match self {
+            Clock::Virtual(clock) => Some(clock),
+            Clock::Real { .. } | Clock::Manual(_) => None,
         }
     }
 }

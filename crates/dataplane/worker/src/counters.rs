@@ -31,7 +31,7 @@ pub struct NodeCounters {
     /// Packets that entered, over all inputs.
     pub input: Count,
     /// The further counters, indexed by [`NodeCounter`].
-    pub counts: [Count; 6],
+    pub counts: [Count; 8],
     /// Packets that left, by port.
     pub outputs: Vec<Count>,
     /// Packets dropped, by reason.

@@ -13,7 +13,7 @@ use click::config::NameTable;
 use codegen::Engine;
 use diag::{Diagnostics, SourceMap, Spanned};
 use element::configure::Direction;
-use element::{BoxElement, Class, Configure, Scope, Services, Shape, StateScope};
+use element::{BoxElement, Class, Configure, Handler, HandlerAccess, Scope, Services, Shape, StateScope};
 use ir::{Program, Verified};
 use port::Port;
 use std::any::Any;
@@ -103,21 +103,21 @@ impl Services for Late<'_> {
 impl Live {
     /// The context for a graph whose elements are described in `folder` under these names.
     pub fn new(
-        nodes: &[Node],
+        nodes: &mut [Node],
         names: NameTable,
         texts: ConfigurationTexts,
         folder: &Path,
         workers: usize,
         evaluator: bool,
     ) -> Live {
-        let live = |node: &Node| {
+        let live = |node: &mut Node| {
             let program = Arc::clone(&node.lowered.as_ref()?.program);
-            let can = node.class.state == StateScope::None && !program.entries.is_empty() && !node.has_task;
+            let can = !keeps_state(node) && !program.entries.is_empty() && !node.has_task;
             let shape = Shape { inputs: node.inputs.len(), outputs: node.outputs.len() };
             can.then(|| LiveElement { name: node.name.clone(), class: node.class, shape, program })
         };
         Live {
-            elements: nodes.iter().map(live).collect(),
+            elements: nodes.iter_mut().map(live).collect(),
             names,
             folder: folder.to_path_buf(),
             workers,
@@ -183,6 +183,19 @@ impl Live {
     }
 }
 
+/// Whether an element keeps more than its configuration. What each worker has of an element is its configuration where
+/// all its handlers can be written: they set its arguments, and none counts.
+fn keeps_state(node: &mut Node) -> bool {
+    let tables = node.lowered.as_ref().map_or(0, |lowered| lowered.program.tables.len());
+    let handlers = node.element.as_mut().map(|element| element.handlers().list()).unwrap_or_default();
+    let is_set = |handler: &Handler| handler.access == HandlerAccess::ReadWrite;
+    match node.class.state {
+        StateScope::None => false,
+        StateScope::PerWorker => tables > 0 || handlers.is_empty() || !handlers.iter().all(is_set),
+        _ => true,
+    }
+}
+
 /// Whether a program can run in place of another: counters, cells and slow paths are equal, and the new
 /// program does not write packets if the old one did not.
 fn fits(old: &Program, new: &Program) -> bool {
@@ -213,7 +226,7 @@ impl Exchange {
     }
 
     /// Whether an element can be exchanged.
-    pub(crate) fn is_live(&self, node: usize) -> bool {
+    pub fn is_live(&self, node: usize) -> bool {
         self.live.elements.get(node).is_some_and(Option::is_some)
     }
 

@@ -5,7 +5,7 @@
 //! [`element::StateScope`] defines the state that copies of an element share. This crate depends on no
 //! element class: the graph holds the elements.
 //!
-//! - [`clock`]: the clocks; [`counters`]: the packet counters of a node; `caller`: elements that call handlers
+//! - [`clock`]: the clocks; [`virtual_clock`]: virtual time; [`counters`]: the packet counters of a node; `caller`: elements that call handlers
 //!   at certain packets
 //! - [`graph`]: an element in a graph, and the wires of its ports
 //! - [`fusion`]: fused regions of elements that run as one program
@@ -39,6 +39,7 @@ pub mod quiescence;
 pub mod report;
 pub mod stop_requests;
 pub mod texts;
+pub mod virtual_clock;
 mod waiting;
 mod worker;
 

@@ -5,7 +5,7 @@
 //! the loop runs when all packets have left it. Elements that send to one port take turns, as one element would.
 
 use crate::graph::Node;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Above so many nodes, all packets count as ones that can meet: the sets of nodes would take too much
 /// memory.
@@ -56,6 +56,11 @@ impl NodeOrder {
         self.ranks[node]
     }
 
+    /// Whether packets that enter a node can reach another one. False of more nodes than sets are kept of.
+    pub fn reaches(&self, from: usize, to: usize) -> bool {
+        self.reached.get(from * self.words + to / 64).is_some_and(|word| word & 1 << (to % 64) != 0)
+    }
+
     /// Whether packets that enter one node and packets that enter another one can meet.
     pub fn can_meet(&self, one: usize, other: usize) -> bool {
         let set = |node: usize| &self.reached[node * self.words..(node + 1) * self.words];
@@ -93,20 +98,44 @@ fn first_to_last(nodes: &[Node]) -> Vec<usize> {
     // From the sources first: a wire that leads back should be one that packets pass late.
     let (sources, others): (Vec<usize>, Vec<usize>) =
         (0..nodes.len()).partition(|node| before[*node].is_empty());
+    let wires = Wires { nodes, before, steps: steps(nodes, &sources) };
     let mut order = Vec::with_capacity(nodes.len());
-    arrange((nodes, &before), &[sources, others].concat(), 0, &mut order);
+    arrange(&wires, &[sources, others].concat(), 0, &mut order);
     order
 }
 
+/// A graph, for the order of its nodes.
+struct Wires<'a> {
+    nodes: &'a [Node],
+    /// For each node, those that lead to it.
+    before: Vec<Vec<usize>>,
+    /// For each node, the first source whose packets reach it, and after how many nodes.
+    steps: Vec<(usize, usize)>,
+}
+
+/// See [`Wires::steps`].
+fn steps(nodes: &[Node], sources: &[usize]) -> Vec<(usize, usize)> {
+    let mut steps = vec![(usize::MAX, usize::MAX); nodes.len()];
+    for (number, source) in sources.iter().enumerate() {
+        steps[*source] = (number, 0);
+        let mut reached = VecDeque::from([*source]);
+        while let Some(node) = reached.pop_front() {
+            let far = (number, steps[node].1 + 1);
+            for next in behind(&nodes[node]) {
+                if steps[next].0 == usize::MAX {
+                    steps[next] = far;
+                    reached.push_back(next);
+                }
+            }
+        }
+    }
+    steps
+}
+
 /// Appends these nodes, those from which packets come first.
-fn arrange(
-    (nodes, before): (&[Node], &[Vec<usize>]),
-    members: &[usize],
-    depth: usize,
-    order: &mut Vec<usize>,
-) {
+fn arrange(wires: &Wires<'_>, members: &[usize], depth: usize, order: &mut Vec<usize>) {
     // Components of nodes that lead to each other (Kosaraju and Sharir).
-    let last_first = last_first(nodes, members);
+    let last_first = last_first(wires.nodes, members);
     let mut left: BTreeMap<usize, usize> =
         last_first.iter().rev().enumerate().map(|(place, node)| (*node, place)).collect();
     for &start in last_first.iter().rev() {
@@ -115,16 +144,18 @@ fn arrange(
         while let Some(node) = open.pop() {
             if let Some(place) = left.remove(&node) {
                 component.push((place, node));
-                open.extend(before[node].iter().filter(|from| left.contains_key(from)));
+                open.extend(wires.before[node].iter().filter(|from| left.contains_key(from)));
             }
         }
-        component.sort_unstable();
+        // Where chains lead both ways, packets may enter a loop at several nodes, and leave it before they have gone
+        // round: those come first that packets reach first.
+        component.sort_unstable_by_key(|(place, node)| (wires.steps[*node], *place));
         let component: Vec<usize> = component.into_iter().map(|(_, node)| node).collect();
         match component.split_first() {
             // Without the wires that lead back to the first one, what is inside the loop has an order, too.
             Some((first, rest)) if depth < MOST_NESTED && !rest.is_empty() => {
                 order.push(*first);
-                arrange((nodes, before), rest, depth + 1, order);
+                arrange(wires, rest, depth + 1, order);
             }
             _ => order.extend(component),
         }
@@ -238,6 +269,19 @@ mod tests {
             let order = NodeOrder::of(&wired(outputs));
             assert_eq!(sorted(&order, 5), [4, 0, 1, 3, 2]);
             assert!(order.can_meet(3, 2));
+        }
+    }
+
+    #[test]
+    fn branches_inside_a_loop_come_before_where_they_meet() {
+        // 0 → 1 and 2 → 3 → 4; back 6 → 4 → 3 → 5 → 1 and 2.
+        for outputs in [
+            &[&[1, 2][..], &[3], &[3], &[4, 5], &[3, 7], &[1, 2], &[4], &[]],
+            &[&[2, 1][..], &[3], &[3], &[5, 4], &[7, 3], &[2, 1], &[4], &[]],
+        ] {
+            let order = NodeOrder::of(&wired(outputs));
+            let ranks: Vec<u32> = (0..8).map(|node| order.rank(node)).collect();
+            assert!(ranks[1].max(ranks[2]) < ranks[3] && ranks[3] < ranks[4], "{ranks:?}");
         }
     }
 

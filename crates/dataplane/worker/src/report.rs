@@ -24,6 +24,10 @@ pub struct NodeReport {
     pub outputs: Vec<u64>,
     /// Sent by a port or to a file.
     pub sent: u64,
+    /// Bytes of the received packets.
+    pub received_bytes: u64,
+    /// Bytes of the sent packets.
+    pub sent_bytes: u64,
     /// Packets that became part of other packets.
     pub merged: u64,
     /// Packets that the element keeps now; see [`NodeCounters::held`].
@@ -42,6 +46,8 @@ impl NodeReport {
         self.received += count(NodeCounter::Received);
         self.made += count(NodeCounter::Made);
         self.sent += count(NodeCounter::Sent);
+        self.received_bytes += count(NodeCounter::ReceivedBytes);
+        self.sent_bytes += count(NodeCounter::SentBytes);
         self.merged += count(NodeCounter::Merged);
         self.held += counters.held();
         self.handed_over += counters.handed_over.get();

@@ -23,7 +23,7 @@ pub(crate) struct WaitingPackets {
     pub node: usize,
     /// What they enter.
     pub entry_point: EntryPoint,
-    /// The number of elements that they passed in a row.
+    /// How often they went back in the order of the graph.
     pub depth: usize,
     len: usize,
     indices: [u16; LIST_CAPACITY],
@@ -101,6 +101,12 @@ impl WaitingLists {
     pub fn first_slow(&self) -> Option<u16> {
         let slow = self.of_vector().filter(|entry| matches!(entry.entry_point, EntryPoint::Slow(_)));
         slow.filter_map(|entry| entry.list().first().copied()).min()
+    }
+
+    /// The first packet of this vector that waits at one of these nodes.
+    pub fn first_at(&self, is_one: impl Fn(usize) -> bool) -> u16 {
+        let there = self.of_vector().filter(|entry| is_one(entry.node));
+        there.filter_map(|entry| entry.list().first().copied()).min().unwrap_or(u16::MAX)
     }
 
     /// Whether a node with this rank comes before all that wait.

@@ -94,8 +94,22 @@ pub trait Services {
     /// `from` outwards.
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)>;
 
+    /// Counts the mistake that is recorded next as one that the machine makes, not the configuration: what it
+    /// names is busy, or a right is missing.
+    fn count_refusal_by_machine(&mut self) {}
+
     /// Whether `name` is a compound element, seen from the element `from`.
     fn is_compound(&self, _from: &str, _name: &str) -> bool {
+        false
+    }
+
+    /// Whether this is a check, in which elements open nothing.
+    fn opens_nothing(&self) -> bool {
+        false
+    }
+
+    /// Whether an element of class `class` names `element` (its full name) in its configuration.
+    fn is_named_by(&self, _element: &str, _class: &str) -> bool {
         false
     }
 
@@ -107,6 +121,12 @@ pub trait Services {
     /// Whether elements of that class queue pushed packets until they are pulled.
     fn is_queue(&self, _class: &str) -> bool {
         false
+    }
+
+    /// The queues in which all packets end that an element pushes out of output 0, if all of them tell when they are
+    /// full; none if packets may end elsewhere.
+    fn queues_that_stop(&self, _element: &str) -> Vec<String> {
+        vec![]
     }
 
     /// The queues next to an element, and whether they are downstream: the nearest downstream if it pushes

@@ -88,6 +88,12 @@ pub trait Element: Send {
         true
     }
 
+    /// Whether a pull from it may give packets, where `of_input` says so of what it pulls from: for the handler
+    /// `scheduled` of what pulls from it. None if it gives what its inputs give.
+    fn may_give(&self, of_input: &dyn Fn(usize) -> bool) -> Option<bool> {
+        None
+    }
+
     /// Whether it is a script that decides about the end of its NF: requests of other elements for that are
     /// its steps ([`Element::take_stop`]). The NF ends when it requests that itself.
     fn decides_end(&self) -> bool {
@@ -113,6 +119,10 @@ pub trait Element: Send {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::default()
     }
+
+    /// Called when another element of its worker has written a handler of it, as soon as that one returns to the worker
+    /// or says so ([`Work::follow_writes`]): for what the handler asks for and needs the worker.
+    fn follow_write(&mut self, work: &mut Work<'_>) {}
 
     /// New warnings for the user, for example of a capture that ends in the middle of a frame. Each is
     /// returned once.

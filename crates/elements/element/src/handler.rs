@@ -22,7 +22,8 @@
 //! ```
 
 use crate::value::{cell_text, no_such_handler, set_cell, written};
-use click::config::parse;
+use click::config::{parse, split_args};
+use diag::{Span, Spanned};
 use std::borrow::Cow;
 
 /// The access to a handler.
@@ -220,6 +221,19 @@ pub fn split_call(call: &str) -> (&str, &str) {
     }
 }
 
+/// The handlers of an element that has a pattern for each output and no other arguments begin so; their number follows.
+/// Where an element can be exchanged while packets flow, the host writes them as it writes `config`.
+pub const PATTERN: &str = "pattern";
+
+/// The configuration with another text for one pattern, the one that a handler names; `None` if it names none.
+pub fn with_pattern(config: &str, handler: &str, pattern: &str) -> Option<String> {
+    let number: usize = handler.strip_prefix(PATTERN)?.parse().ok()?;
+    let mut patterns = split_args(&Spanned::derived(config, Span::NONE));
+    patterns.get_mut(number)?.text = pattern.trim().to_string();
+    let texts: Vec<&str> = patterns.iter().map(Spanned::as_str).collect();
+    Some(texts.join(", "))
+}
+
 /// The name of a handler that may have an argument behind it.
 pub fn name_of(handler: &str) -> &str {
     handler.split(char::is_whitespace).next().unwrap_or_default()
@@ -346,6 +360,16 @@ mod tests {
         assert_eq!(split_call(".list"), ("", "list"));
         assert_eq!(split_call(""), ("", ""));
         assert_eq!((name_of("lookup 1.2"), name_of("count"), name_of("")), ("lookup", "count", ""));
+    }
+
+    #[test]
+    fn one_pattern_is_replaced() {
+        let replaced = |handler| with_pattern("tcp, \"a, b\" , -", handler, " udp ");
+        assert_eq!(replaced("pattern1").as_deref(), Some("tcp, udp, -"));
+        assert_eq!(replaced("pattern0").as_deref(), Some("udp, \"a, b\", -"));
+        for handler in ["pattern3", "pattern", "pattern-1", "config"] {
+            assert_eq!(replaced(handler), None, "{handler}");
+        }
     }
 
     #[test]

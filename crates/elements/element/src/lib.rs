@@ -8,6 +8,7 @@
 //! - [`work`]: the services of the worker while the element runs
 //! - [`nf`]: links to NFs that run in processes of their own, and the completions of their packets
 //! - [`handler`]: values that can be read and written from outside
+//! - [`signals`]: signals that scripts wait for
 //! - [`steering`]: the owner worker of a packet
 //! - [`record`]: records for tables that programs read
 //! - [`value`], [`random`]: the texts of handlers, and random numbers of programs
@@ -19,6 +20,7 @@ pub mod handler;
 pub mod nf;
 pub mod random;
 pub mod record;
+pub mod signals;
 pub mod steering;
 pub mod value;
 pub mod work;

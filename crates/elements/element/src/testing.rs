@@ -27,7 +27,7 @@ use crate::element::{BoxElement, Progress};
 use crate::handler::Access;
 use crate::work::{Host, NodeCounter, Work};
 use click::config::NameTable;
-use codegen::{CodeBuilder, Engine, Scratch};
+use codegen::{CodeBuilder, Engine, Precedence, Scratch};
 use diag::{Diagnostics, SourceMap, Spanned};
 use ir::eval::EvalState;
 use ir::{Tables, Verified};
@@ -88,6 +88,11 @@ impl Services for TestServices {
         Some((name.to_string(), class))
     }
 
+    // Configurations of other elements are not known here: each names all.
+    fn is_named_by(&self, _element: &str, class: &str) -> bool {
+        self.classes.values().any(|other| *other == class)
+    }
+
     fn is_queue(&self, class: &str) -> bool {
         class == "Queue"
     }
@@ -110,9 +115,11 @@ pub struct TestHost {
     /// What pulls from an input get.
     upstream: HashMap<usize, VecDeque<Packet>>,
     /// Counts by [`NodeCounter`].
-    pub node_counters: [usize; 6],
+    pub node_counters: [usize; 8],
     /// The time that the element wants to be called at.
     pub fire_at: Option<u64>,
+    /// The time at which it will have something to do, as it said last.
+    pub wake_at: Option<u64>,
     /// Whether it asked for the end.
     pub stopped: bool,
     /// What it printed.
@@ -151,6 +158,9 @@ impl Host for TestHost {
     }
     fn fire_at(&mut self, _node: usize, at_ns: u64) {
         self.fire_at = Some(at_ns);
+    }
+    fn wake_at(&mut self, at_ns: u64) {
+        self.wake_at = Some(at_ns);
     }
     fn hold_sources(&mut self) {}
 
@@ -271,8 +281,9 @@ impl Instance {
             dropped: vec![],
             counted_dropped: 0,
             upstream: HashMap::new(),
-            node_counters: [0; 6],
+            node_counters: [0; 8],
             fire_at: None,
+            wake_at: None,
             stopped: false,
             printed: vec![],
             handlers: HashMap::new(),
@@ -292,21 +303,21 @@ impl Instance {
         self.element = element;
         self.cells = program.iter().flat_map(|program| program.cells.iter().map(|c| c.init)).collect();
         let host = &mut self.host;
-        (host.now_ns, host.node_counters, host.fire_at, host.stopped) = (START_NS, [0; 6], None, false);
+        (host.now_ns, host.node_counters, host.fire_at, host.stopped) = (START_NS, [0; 8], None, false);
         host.printed.clear();
         host.handlers.clear();
         self.element.start(&mut Work::new(&mut self.host, 0));
     }
 
     /// The accounts, and the packets that were emitted and dropped beside a batch and not removed yet.
-    fn counters(&self) -> ([usize; 6], usize) {
+    fn counters(&self) -> ([usize; 8], usize) {
         let left = self.host.emitted.len() + self.host.dropped.len() + self.host.counted_dropped;
         (self.host.node_counters, left)
     }
 
     /// Checks the element's counters: since `before`, `came` packets went in and `left` came out or were
     /// dropped, beside those that it emitted and dropped itself.
-    fn settle(&self, before: ([usize; 6], usize), came: usize, left: usize) {
+    fn settle(&self, before: ([usize; 8], usize), came: usize, left: usize) {
         let left = left + self.counters().1 - before.1;
         let since =
             |counter: NodeCounter| self.host.node_counters[counter as usize] - before.0[counter as usize];
@@ -376,17 +387,34 @@ impl Instance {
                 let mut state = EvalState { cells: &mut self.cells, tables: &mut self.element, now_ns };
                 let (scratch, exits) = (&mut self.scratch, &mut self.exits);
                 let burst = shm::burst::Burst { input, packets: &mut *packets, list };
-                codegen::run(engine, burst, &mut state, scratch, exits);
-                let slow: Vec<Vec<u16>> =
-                    (0..program.slow.len()).map(|path| self.exits.other(path).to_vec()).collect();
-                left.extend(exits_of(&self.exits, |reason| program.reasons[reason].clone()));
-                for (path, list) in slow.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
-                    self.exits.reset(self.shape.outputs, self.element.reasons().len(), 0);
-                    let mut batch = Batch::new(packets, list, &mut self.exits);
-                    let element = self.element.as_transparent().expect("it has a program");
-                    element.slow(path, &mut batch, &mut Work::new(&mut self.host, 0));
-                    let names = self.element.reasons();
-                    left.extend(exits_of(&self.exits, |reason| names[reason].to_string()));
+                if let Some(port) =
+                    codegen::pass_in_order(engine, burst, Precedence::NONE, &mut state, scratch, exits)
+                {
+                    exits.extend(port, list);
+                }
+                loop {
+                    // Slow paths take turns, as in a worker.
+                    let of_path =
+                        |path: usize| self.exits.other(path).iter().map(move |index| (*index, path));
+                    let mut slow: Vec<(u16, usize)> = (0..program.slow.len()).flat_map(of_path).collect();
+                    slow.sort_unstable();
+                    left.extend(exits_of(&self.exits, |reason| program.reasons[reason].clone()));
+                    for turn in slow.chunk_by(|(_, path), (_, next)| path == next) {
+                        let list: Vec<u16> = turn.iter().map(|(index, _)| *index).collect();
+                        self.exits.reset(self.shape.outputs, self.element.reasons().len(), 0);
+                        let mut batch = Batch::new(packets, &list, &mut self.exits);
+                        let element = self.element.as_transparent().expect("it has a program");
+                        element.slow(turn[0].1, &mut batch, &mut Work::new(&mut self.host, 0));
+                        let names = self.element.reasons();
+                        left.extend(exits_of(&self.exits, |reason| names[reason].to_string()));
+                    }
+                    // Packets that were held behind those go on.
+                    if self.scratch.first_held().is_none() {
+                        break;
+                    }
+                    let mut state = EvalState { cells: &mut self.cells, tables: &mut self.element, now_ns };
+                    let (scratch, exits) = (&mut self.scratch, &mut self.exits);
+                    assert!(codegen::resume(engine, packets, Precedence::NONE, &mut state, scratch, exits));
                 }
             }
             None => {

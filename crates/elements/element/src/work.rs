@@ -43,6 +43,8 @@ pub trait Host {
     fn count(&mut self, node: usize, counter: NodeCounter, count: usize);
     /// Calls [`crate::Element::fire`] at that time or soon after; replaces an earlier time.
     fn fire_at(&mut self, node: usize, at_ns: u64);
+    /// The worker, if it has nothing to do, runs its tasks again at that time or soon after.
+    fn wake_at(&mut self, _at_ns: u64) {}
     /// Requests the end of the element's NF, and of the run unless scripts of other NFs hold it.
     fn stop(&mut self, node: usize);
     /// Makes sources wait for one turn of the worker.
@@ -53,6 +55,13 @@ pub trait Host {
     fn read_handler(&mut self, node: usize, handler: &str) -> Result<String, String>;
     /// Writes a handler.
     fn write_handler(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String>;
+    /// Lets the elements whose handlers were written follow at once ([`crate::Element::follow_write`]).
+    fn follow_writes(&mut self) {}
+    /// Takes the writes to the element's handlers that came while it ran, each a handler and a value. What it does not
+    /// take is written when it returns.
+    fn take_own_writes(&mut self, _node: usize) -> Vec<(String, String)> {
+        vec![]
+    }
 }
 
 /// The node counters of an element. For each element,
@@ -71,17 +80,23 @@ pub enum NodeCounter {
     Received,
     /// Packets to a port or a file.
     Sent,
+    /// Bytes of the received packets.
+    ReceivedBytes,
+    /// Bytes of the sent packets.
+    SentBytes,
 }
 
 impl NodeCounter {
     /// All counters, in the order of their discriminants.
-    pub const ALL: [NodeCounter; 6] = [
+    pub const ALL: [NodeCounter; 8] = [
         NodeCounter::Made,
         NodeCounter::Held,
         NodeCounter::Released,
         NodeCounter::Merged,
         NodeCounter::Received,
         NodeCounter::Sent,
+        NodeCounter::ReceivedBytes,
+        NodeCounter::SentBytes,
     ];
 }
 
@@ -145,16 +160,18 @@ impl<'a> Work<'a> {
         Some(copy)
     }
 
-    /// Counts packets received from a port or a file.
+    /// Counts packets received from a port or a file, and their bytes.
     #[inline]
-    pub fn count_received(&mut self, count: usize) {
+    pub fn count_received(&mut self, count: usize, bytes: u64) {
         self.host.count(self.node, NodeCounter::Received, count);
+        self.host.count(self.node, NodeCounter::ReceivedBytes, bytes as usize);
     }
 
-    /// Counts packets sent to a port or a file: the element neither emits nor drops them.
+    /// Counts packets sent to a port or a file, and their bytes: the element neither emits nor drops them.
     #[inline]
-    pub fn count_sent(&mut self, count: usize) {
+    pub fn count_sent(&mut self, count: usize, bytes: u64) {
         self.host.count(self.node, NodeCounter::Sent, count);
+        self.host.count(self.node, NodeCounter::SentBytes, bytes as usize);
     }
 
     /// Counts packets that the element made without [`Work::make`] and [`Work::copy`].
@@ -249,6 +266,13 @@ impl<'a> Work<'a> {
         self.host.fire_at(self.node, at_ns);
     }
 
+    /// Says in a task, or in a pull, that there will be something to do at a time, when nothing is now. It holds until
+    /// the worker's tasks run again: each time it has to be said anew. A worker without other work sleeps no longer, and
+    /// virtual time goes on to there.
+    pub fn wake_at(&mut self, at_ns: u64) {
+        self.host.wake_at(at_ns);
+    }
+
     /// Requests the end of the element's NF, and of the run unless scripts of other NFs hold it.
     pub fn stop(&mut self) {
         self.host.stop(self.node);
@@ -273,5 +297,17 @@ impl<'a> Work<'a> {
     /// A sentence with the reason.
     pub fn write_handler(&mut self, handler: &str, value: &str) -> Result<(), String> {
         self.host.write_handler(self.node, handler, value)
+    }
+
+    /// Lets the elements whose handlers it has written follow now ([`crate::Element::follow_write`]), and not when it
+    /// returns.
+    pub fn follow_writes(&mut self) {
+        self.host.follow_writes();
+    }
+
+    /// Takes the writes to the element's own handlers that came while it ran, each a handler and a value: by a script that
+    /// it called, for example. What it does not take is written when it returns.
+    pub fn take_own_writes(&mut self) -> Vec<(String, String)> {
+        self.host.take_own_writes(self.node)
     }
 }

@@ -1,13 +1,15 @@
-//! Elements that Click configurations name and chains do not need: scripts, captures as elements, summary
+//! Elements that Click configurations name and chains do not need: scripts, control sockets, captures as elements, summary
 //! dumps, measurements, generators, shapers, schedulers, active queue management, and printers.
 //!
 //! The folders are those of the crate `elements`, which does not use this one.
 
 pub mod analysis;
 pub mod basic;
+pub mod control;
 pub mod ether;
 pub mod io;
 pub mod ip;
+pub mod ip6;
 pub mod queue;
 pub mod script;
 
@@ -20,9 +22,11 @@ use element::Class;
 pub const CLASSES: &[&[&Class]] = &[
     analysis::CLASSES,
     basic::CLASSES,
+    control::CLASSES,
     ether::CLASSES,
     io::CLASSES,
     ip::CLASSES,
+    ip6::CLASSES,
     queue::CLASSES,
     script::CLASSES,
 ];

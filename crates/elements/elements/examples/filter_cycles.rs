@@ -124,7 +124,7 @@ fn main() {
         let label = format!("{} ({})", rules.rsplit('/').next().unwrap_or(""), set.len());
         let mut running = filter(&config(&set));
         measure(&label, &mut running, &keys);
-        let program = running.0.element.handlers().read("program", &[]).unwrap_or_default();
+        let program = running.0.element.handlers().read("steps", &[]).unwrap_or_default();
         println!("    {}", program.replace('\n', "; "));
     }
 }

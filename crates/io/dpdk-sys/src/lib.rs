@@ -22,6 +22,9 @@ pub use mempool::{DpdkPool, Mempool};
 /// Whether this program was built with DPDK.
 pub const BUILT_WITH_DPDK: bool = cfg!(dpdk);
 
+/// The version of DPDK that this program was built with.
+pub const DPDK_VERSION: Option<&str> = option_env!("MILLRACE_DPDK_VERSION");
+
 /// The largest number of packets in one burst; longer ones are split.
 pub const MAX_BURST: usize = 256;
 

@@ -10,6 +10,8 @@
 //! - [`mod@file`]: names of one file compared, and output files that are not changed before a run starts.
 //! - [`interface`]: the addresses of a port on its network, and its neighbours.
 //! - [`records`]: an output file that contains whole records only.
+//! - [`multicast`]: UDP sockets of a multicast group.
+//! - [`tun`]: interfaces of this machine's kernel whose other side is a file.
 //! - [`offload`]: checksums and segmentation that senders on the same machine leave to a device.
 
 pub mod capture;
@@ -18,8 +20,10 @@ pub mod file;
 pub mod frames;
 pub mod interface;
 pub mod memory;
+pub mod multicast;
 pub mod offload;
 pub mod records;
+pub mod tun;
 
 pub use capture::{CaptureOptions, CapturePort};
 pub use dpdk::{Dpdk, DpdkPort, DpdkSpec, driver_names};
@@ -266,6 +270,12 @@ pub enum PortError {
         /// The kind of damage.
         what: &'static str,
     },
+    /// A capture to be written has the name of a compressed file.
+    #[error("{} cannot be written compressed; name a file without that extension, and compress it after the run", path.display())]
+    CompressedOutput {
+        /// The file.
+        path: PathBuf,
+    },
     /// A capture cannot be continued.
     #[error(
         "writing {} stopped: {source}; the file holds {whole_frames} whole frames and can be read, \
@@ -305,6 +315,28 @@ pub enum PortError {
 }
 
 impl PortError {
+    /// Whether the machine refused the operation, as when a device is busy or a right is missing. Otherwise
+    /// the request names what is not there or cannot be used.
+    pub fn is_of_machine(&self) -> bool {
+        use dpdk_sys::DpdkError;
+        use std::io::ErrorKind::{InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound};
+        match self {
+            PortError::File { source, .. } => {
+                !matches!(source.kind(), NotFound | NotADirectory | IsADirectory | InvalidInput | InvalidData)
+            }
+            PortError::Dpdk(DpdkError::Failed { code, .. }) => {
+                // ENOENT, ENODEV, EINVAL: there is no such device, or it has no such argument.
+                ![2, 19, 22].contains(&code.saturating_abs())
+            }
+            PortError::Dpdk(error) => !matches!(error, DpdkError::Name { .. } | DpdkError::Running { .. }),
+            PortError::CaptureStopped { .. } => true,
+            PortError::Memory(error) => {
+                matches!(error, shm::ShmError::Memory { .. } | shm::ShmError::NoHugePages { .. })
+            }
+            _ => false,
+        }
+    }
+
     fn file(action: &'static str, path: &Path, source: std::io::Error) -> PortError {
         PortError::File { action, path: path.to_owned(), source }
     }

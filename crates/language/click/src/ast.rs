@@ -231,6 +231,8 @@ pub struct Ports {
     pub span: Span,
     /// The ports, with ranges expanded.
     pub list: Vec<u32>,
+    /// The first and the last port of each number and range, and where it is written.
+    pub entries: Vec<(u32, u32, Span)>,
     /// Whether the list extends to the number of ports of the other side (`[0,]`, `[]`).
     pub open: bool,
 }

@@ -48,6 +48,7 @@ pub fn fuzz_parse(data: &[u8]) {
     let mut names = NameTable::new();
     for element in graph.elements.iter().take(64) {
         names.address_info(&element.name, &element.config, &mut diags);
+        names.port_info(&element.name, &element.config, &mut diags);
     }
     for element in graph.elements.iter().take(64) {
         fuzz_args(&element.config, &names, &mut diags);

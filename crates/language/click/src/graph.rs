@@ -34,6 +34,8 @@ pub struct Connection {
     pub to_port: u32,
     /// Its location in the text.
     pub span: Span,
+    /// Where its output and its input are named; the whole connection where no text names them.
+    pub ends: (Span, Span),
 }
 
 /// A port of an element.
@@ -115,7 +117,14 @@ impl Graph {
     /// Connects an output to an input, each an element and a port.
     pub fn connect(&mut self, from: (ElementId, usize), to: (ElementId, usize), span: Span) {
         let (from_port, to_port) = (from.1 as u32, to.1 as u32);
-        self.connections.push(Connection { from: from.0, from_port, to: to.0, to_port, span });
+        self.connections.push(Connection {
+            from: from.0,
+            from_port,
+            to: to.0,
+            to_port,
+            span,
+            ends: (span, span),
+        });
     }
 
     /// Adds the elements of another graph and their connections, with other names. Returns the number of the

@@ -14,7 +14,7 @@ use runtime::resources::Resources;
 use runtime::running::{Outcome, RunPlan, Running};
 use runtime::traffic::{Change, frame_set};
 use runtime::{Assembly, Opener};
-use shm::packet_region::RegionOptions;
+use shm::packet_region::{HugePages, RegionOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use worker::fusion::FlowCache;
@@ -30,6 +30,8 @@ pub struct RunOptions {
     pub cores: Vec<usize>,
     /// Packet slots.
     pub slots: u32,
+    /// The pages of the packet memory.
+    pub pages: HugePages,
     /// The execution mode of the NFs in this process; that of the chain file where it is `None`.
     pub shape: Option<Shape>,
     /// Changes to the chain file's traffic.
@@ -103,7 +105,7 @@ impl Loaded {
         };
         let launch = Launch {
             options: self.options(options),
-            memory: RegionOptions::slots(options.slots),
+            memory: RegionOptions { huge_pages: options.pages, ..RegionOptions::slots(options.slots) },
             traffic: Box::new(kept),
             cores: options.cores.clone(),
             burst: options.burst,

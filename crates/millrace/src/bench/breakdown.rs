@@ -53,7 +53,7 @@ pub struct BreakdownArgs {
     rounds: u16,
 
     /// The figures as JSON
-    #[arg(long)]
+    #[arg(long, short = 'j')]
     json: bool,
 }
 
@@ -83,7 +83,8 @@ pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitStatus> {
     let breakdown = measure(&args.chain, &options)?;
     let sound = breakdown.sound;
     let found = Found { figure: breakdown.figure(&args.command()), machine, breakdown };
-    let text = || format!("{}\n{}", found.machine.processor, found.breakdown.text());
+    let Found { machine, breakdown, .. } = &found;
+    let text = || format!("{}; {}\n{}", machine.processor, breakdown.measured(), breakdown.text());
     crate::text::print_found(args.json, &found, text)?;
     Ok(ExitStatus::of(sound))
 }

@@ -139,12 +139,14 @@ impl ChainArgs {
                 slots: 16_384 + self.ring as u32,
                 shape: Some(self.shape),
                 change: Change { size: self.size.clone(), flows: self.flows, capture: self.capture.clone() },
+                ..RunOptions::default()
             },
             ring: self.ring,
             batching: self.batch.map_or(Batching::Adaptive, |frames| Batching::Fixed {
                 frames,
                 wait_ns: self.wait.as_nanos() as u64,
             }),
+            parts: false,
         };
         Ok(Box::new(ChainUnderTest::start(file, &options)?))
     }

@@ -1,13 +1,14 @@
 //! Shared code of the experiments' commands: the programs that they start, their scratch folder, and the
 //! output of figures.
 
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, refuse};
 use crate::text::print_found;
 use ::bench::BenchError;
 use ::bench::experiment::{Effort, Lab};
 use ::bench::figure::{Figure, text};
 use ::bench::machine::Machine;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,14 @@ pub fn warn() {
     }
 }
 
-/// Prints figures; a single one as a JSON object, several as a list.
+/// Several figures as JSON.
+#[derive(Serialize)]
+pub struct Listed<'a> {
+    /// They.
+    pub figures: &'a [&'a Figure],
+}
+
+/// Prints figures; a single one as a JSON object, several as a list in one.
 ///
 /// # Errors
 /// When they cannot be printed.
@@ -42,25 +50,31 @@ pub fn show(figures: &[Figure], json: bool) -> Result<ExitStatus> {
     let texts = || figures.iter().map(text).collect::<Vec<_>>().join("\n");
     match figures {
         [one] => print_found(json, one, texts)?,
-        several => print_found(json, &several, texts)?,
+        several => {
+            let figures: Vec<&Figure> = several.iter().collect();
+            print_found(json, &Listed { figures: &figures }, texts)?
+        }
     }
     Ok(ExitStatus::Good)
 }
 
-/// Measures figures with this effort, with a progress line, and prints them.
+/// Measures figures with this effort, with a progress line, and prints them. `sentence` stands first in their
+/// descriptions: how often was measured, and for how long.
 ///
 /// # Errors
 /// When they cannot be measured or printed.
 pub fn measured(
     json: bool,
     effort: Effort,
+    sentence: &str,
     measure: impl FnOnce(&mut Lab) -> Result<Vec<Figure>, BenchError>,
 ) -> Result<ExitStatus> {
     warn();
     let scratch = Scratch::new(None)?;
     let mut tell = progress;
-    let figures = measure(&mut lab(effort, &scratch, &mut tell)?)?;
+    let mut figures = measure(&mut lab(effort, &scratch, &mut tell)?)?;
     progress("");
+    figures.iter_mut().for_each(|figure| figure.introduce(sentence));
     show(&figures, json)
 }
 
@@ -86,7 +100,7 @@ pub fn chosen<T>(all: Vec<T>, kind: &str, name_of: impl Fn(&T) -> &str, names: &
     };
     if let Some(name) = names.iter().find(|name| !all.iter().any(|known| means(name, known))) {
         let all: Vec<&str> = all.iter().map(name_of).collect();
-        bail!("there is no {kind} `{name}`; there are {}", all.join(", "));
+        refuse!("there is no {kind} `{name}`; there are {}", all.join(", "));
     }
     let is_meant: Vec<bool> = all.iter().map(|known| names.iter().any(|name| means(name, known))).collect();
     Ok(all.into_iter().zip(is_meant).filter_map(|(known, is_meant)| is_meant.then_some(known)).collect())

@@ -15,6 +15,9 @@ use serde::Serialize;
 const IDLE: f64 = 100.0;
 /// The fewest frames of a row, so that the 99th percentile is meaningful.
 const LEAST_FRAMES: f64 = 200.0;
+/// The trials that decide whether a load is carried, in the search for the partial drop rate: their length in seconds,
+/// and their number.
+const SEARCH: (f64, u32) = (0.1, 5);
 /// Loads as shares of the partial drop rate (PDR).
 const SHARES: [(&str, f64); 3] = [("10 % of PDR", 0.1), ("50 % of PDR", 0.5), ("90 % of PDR", 0.9)];
 
@@ -47,7 +50,7 @@ pub struct LatencyArgs {
     most: f64,
 
     /// The figures as JSON
-    #[arg(long)]
+    #[arg(long, short = 'j')]
     json: bool,
 }
 
@@ -56,6 +59,8 @@ struct Found {
     machine: Machine,
     /// The chain with its execution mode, or the devices.
     what: String,
+    /// The length of a rate's trial in seconds, at least.
+    seconds: f64,
     /// The partial drop rate: stamped frames per second that the chain carries with half a percent of loss.
     /// `None` if rates were given.
     pdr: Option<f64>,
@@ -120,7 +125,7 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitStatus> {
     let mut pdr = None;
     let mut rates: Vec<(String, f64)> = args.rate.iter().map(|rate| (String::new(), *rate)).collect();
     if rates.is_empty() {
-        let goal = Goal { width: 0.02, ..Goal::PDR.quick(0.1, 5) };
+        let goal = Goal { width: 0.02, ..Goal::PDR.quick(SEARCH.0, SEARCH.1) };
         let limits = Limits { least: 1_000.0, most: args.most * 1e6, patience_s: 600.0 };
         let carried = search_one(goal, &limits, &mut trials)?.carried();
         pdr = Some(carried);
@@ -149,7 +154,15 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitStatus> {
         });
     }
     let tally = trials.tally;
-    let found = Found { machine, what: args.chain.what(), pdr, rows, tally, sound: chain.end()? };
+    let found = Found {
+        machine,
+        what: args.chain.what(),
+        seconds: args.seconds,
+        pdr,
+        rows,
+        tally,
+        sound: chain.end()?,
+    };
     crate::text::print_found(args.json, &found, || found.text())?;
     Ok(ExitStatus::of(found.sound))
 }
@@ -157,10 +170,16 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitStatus> {
 impl Found {
     fn text(&self) -> String {
         let mut text = figures::head(&self.what, &self.machine);
+        text += &format!(
+            "one trial of {} s for each rate, longer where that is less than {LEAST_FRAMES} frames\n",
+            self.seconds
+        );
         if let Some(pdr) = self.pdr {
             text += &format!(
-                "PDR: {:.3} Mpps of stamped frames are carried with half a percent of loss\n",
-                pdr / 1e6
+                "PDR: {:.3} Mpps of stamped frames are carried with half a percent of loss, by {} trials of {} s\n",
+                pdr / 1e6,
+                SEARCH.1,
+                SEARCH.0
             );
         }
         let header = ["load", "frames/s", "frames", "lost", "twice", "late"];

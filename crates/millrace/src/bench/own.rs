@@ -23,7 +23,7 @@ pub struct How {
     miniature: bool,
 
     /// The figures as JSON
-    #[arg(long)]
+    #[arg(long, short = 'j')]
     json: bool,
 }
 
@@ -85,6 +85,10 @@ pub enum OwnExperiment {
               value_parser = clap::value_parser!(u32).range(2..=100_000))]
         rules: Vec<u32>,
 
+        /// A rule set in ClassBench's format, measured beside them
+        #[arg(long, value_name = "FILE")]
+        acl: Option<PathBuf>,
+
         #[command(flatten)]
         how: How,
     },
@@ -118,7 +122,9 @@ impl How {
         &self,
         experiment: impl FnOnce(&mut Lab) -> Result<Vec<Figure>, ::bench::BenchError>,
     ) -> anyhow::Result<ExitStatus> {
-        figures::measured(self.json, Effort::of(self.full, self.miniature), |lab| {
+        let effort = Effort::of(self.full, self.miniature);
+        let sentence = effort.sentence();
+        figures::measured(self.json, effort, &sentence, |lab| {
             let mut figures = experiment(lab)?;
             figures.iter_mut().for_each(|figure| figure.command = figures::typed());
             Ok(figures)
@@ -140,9 +146,12 @@ pub fn run(experiment: &OwnExperiment) -> anyhow::Result<ExitStatus> {
             Ok(vec![colocation::colocated(lab, chains, most, *shape, None)?])
         }),
         OwnExperiment::Scale { chain, how } => how.carry_out(|lab| scale::scale(lab, chain)),
-        OwnExperiment::Acl { rules, how } => {
+        OwnExperiment::Acl { rules, acl: file, how } => {
             let counts: Vec<usize> = rules.iter().map(|count| *count as usize).collect();
-            how.carry_out(|lab| acl::acl(lab, &counts))
+            how.carry_out(|lab| {
+                lab.acl.clone_from(file);
+                acl::acl(lab, &counts)
+            })
         }
         OwnExperiment::Loss { chain, how } => how.carry_out(|lab| loss::loss(lab, chain)),
         OwnExperiment::BackToBack { chain, line, how } => {

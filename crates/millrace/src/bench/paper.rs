@@ -8,12 +8,13 @@ use ::bench::experiment::Effort;
 use ::bench::experiment::paper::{self, Paper};
 use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
 use ::bench::experiment::workloads::workloads;
-use ::bench::figure::{Figure, Report, write};
+use ::bench::figure::{Figure, Report, Saved, write};
 use ::bench::machine::Machine;
 use ::bench::peer::{self, Peer};
 use ::bench::wire::devices::Means;
 use anyhow::Context;
 use clap::Args;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -39,6 +40,10 @@ pub struct EffortArgs {
     /// Keeps the chains that are measured, in this folder
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+
+    /// A rule set in ClassBench's format, measured beside the generated ones of `snf-acl`
+    #[arg(long, value_name = "FILE")]
+    acl: Option<PathBuf>,
 
     /// Exit status 1 where a result is not as expected
     #[arg(long)]
@@ -74,7 +79,7 @@ pub struct PaperArgs {
     to: Option<PathBuf>,
 
     /// The figures as JSON
-    #[arg(long)]
+    #[arg(long, short = 'j')]
     json: bool,
 }
 
@@ -86,9 +91,18 @@ pub struct AllArgs {
     #[command(flatten)]
     effort: EffortArgs,
 
-    /// Where the report is written
+    /// Where the report is written, and each experiment as soon as it has ended
     #[arg(long, value_name = "FOLDER", default_value = "millrace-report")]
     to: PathBuf,
+
+    /// Goes on with the report there: experiments that have ended are not carried out again. Refused on
+    /// another machine, with other memory, with another build, with another effort, and with another file of --acl
+    #[arg(long)]
+    resume: bool,
+
+    /// Only these experiments of papers, or those whose names begin so, and no other systems
+    #[arg(long = "only", value_name = "NAME", hide = true)]
+    only: Vec<String>,
 }
 
 /// Runs `bench paper`.
@@ -102,7 +116,7 @@ pub fn run(args: &PaperArgs) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Good);
     }
     let chosen = chosen(&args.names)?;
-    let report = carry_out(&args.effort, &chosen, false)?;
+    let report = carry_out(&args.effort, &chosen, false, None)?;
     match &args.to {
         Some(folder) => finish(&report, folder)?,
         None => drop(figures::show(&report.figures, args.json)?),
@@ -118,8 +132,9 @@ pub fn run(args: &PaperArgs) -> anyhow::Result<ExitStatus> {
 pub fn all(args: &AllArgs) -> anyhow::Result<ExitStatus> {
     // Made first, so that an error shows before the experiments run.
     std::fs::create_dir_all(&args.to).with_context(|| format!("cannot create {}", args.to.display()))?;
-    let all: Vec<&Paper> = paper::ALL.iter().collect();
-    let report = carry_out(&args.effort, &all, true)?;
+    let all = if args.only.is_empty() { paper::ALL.iter().collect() } else { chosen(&args.only)? };
+    let saved = (args.to.as_path(), args.resume);
+    let report = carry_out(&args.effort, &all, args.only.is_empty(), Some(saved))?;
     finish(&report, &args.to)?;
     Ok(args.effort.exit_status(&report))
 }
@@ -147,7 +162,14 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Paper>> {
     figures::chosen(paper::ALL.iter().collect(), "experiment", |paper| paper.name, names)
 }
 
-fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::Result<Report> {
+/// Carries out experiments. With `saved` each is saved in that folder as it ends, and, where it is to be
+/// resumed, those that have ended are not carried out again.
+fn carry_out(
+    args: &EffortArgs,
+    papers: &[&Paper],
+    with_peers: bool,
+    saved: Option<(&Path, bool)>,
+) -> anyhow::Result<Report> {
     figures::warn();
     let (began, start, machine) = (jiff::Timestamp::now(), Instant::now(), Machine::look());
     if machine.is_busy() {
@@ -155,30 +177,83 @@ fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::
     }
     let scratch = Scratch::new(args.keep.as_deref())?;
     let effort = Effort::of(args.full, args.miniature);
+    let report = Report {
+        machine: machine.clone(),
+        program: program()?,
+        began: began.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        took_s: 0.0,
+        effort: effort.name.into(),
+        rules: args.acl.as_deref().map(rules).transpose()?,
+        figures: vec![],
+    };
+    let begin = |(folder, resume)| Saved::begin(folder, report.clone(), resume);
+    let mut saved = saved.map(begin).transpose()?;
     let mut progress = figures::progress;
     let mut lab = figures::lab(effort.clone(), &scratch, &mut progress)?;
+    lab.acl.clone_from(&args.acl);
     let mut found = vec![];
+    let mut one = |name: &str, measure: &mut dyn FnMut() -> anyhow::Result<Vec<Figure>>| {
+        if let Some(before) = saved.as_ref().and_then(|saved| saved.figures(name)) {
+            found.extend_from_slice(before);
+            return Ok(());
+        }
+        let start = Instant::now();
+        let figures = measure()?;
+        if let Some(saved) = &mut saved {
+            saved.add(name, figures.clone(), start.elapsed().as_secs_f64())?;
+        }
+        found.extend(figures);
+        anyhow::Ok(())
+    };
     for paper in papers {
-        found.extend(paper.run_or_skip(&mut lab));
+        one(paper.name, &mut || Ok(paper.run_or_skip(&mut lab)))?;
     }
     if with_peers {
-        let program = std::env::current_exe().context("this program's own file")?;
-        match workloads(&mut lab, (program, vec!["bench".into()])) {
-            Ok(figure) => found.push(figure),
-            Err(why) => eprintln!("SKIP: workloads: {why}"),
-        }
-        let (rates, latencies) = peers_and_latency(&beside(&effort, &machine)?, &mut figures::progress)?;
-        found.extend([rates, latencies]);
+        one("workloads", &mut || {
+            let program = std::env::current_exe().context("this program's own file")?;
+            Ok(match workloads(&mut lab, (program, vec!["bench".into()])) {
+                Ok(mut figure) => {
+                    figure.introduce(&effort.sentence());
+                    vec![figure]
+                }
+                Err(why) => {
+                    eprintln!("SKIP: workloads: {why}");
+                    vec![]
+                }
+            })
+        })?;
+        one("peers", &mut || {
+            let (rates, latencies) = peers_and_latency(&beside(&effort, &machine)?, &mut figures::progress)?;
+            Ok(vec![rates, latencies])
+        })?;
     }
     figures::progress("");
-    Ok(Report {
-        machine,
-        program: format!("millrace {}", env!("CARGO_PKG_VERSION")),
-        began: began.strftime("%Y-%m-%d %H:%M UTC").to_string(),
-        took_s: start.elapsed().as_secs_f64(),
-        effort: effort.name.into(),
-        figures: found,
-    })
+    let (took_s, began) = match &saved {
+        Some(saved) => saved.took(),
+        None => (start.elapsed().as_secs_f64(), report.began.as_str()),
+    };
+    Ok(Report { took_s, began: began.to_string(), figures: found, ..report })
+}
+
+/// The program and its build: its version, its commit where that is known, and what its file hashes to.
+fn program() -> anyhow::Result<String> {
+    let file = std::env::current_exe().context("this program's own file")?;
+    let commit = option_env!("MILLRACE_BUILD_COMMIT").map(|commit| format!(", commit {commit}"));
+    let (version, build) = (env!("CARGO_PKG_VERSION"), hash_of(&file)?);
+    Ok(format!("millrace {version}{}, build {build}", commit.unwrap_or_default()))
+}
+
+/// A file of rules: its name, and what it hashes to.
+fn rules(file: &Path) -> anyhow::Result<String> {
+    let name = file.file_name().unwrap_or(file.as_os_str()).display();
+    Ok(format!("{name}, {}", hash_of(file)?))
+}
+
+fn hash_of(file: &Path) -> anyhow::Result<String> {
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    Ok(format!("{:016x}", hasher.finish()))
 }
 
 /// The options of the comparison with other systems, for this effort.

@@ -1,14 +1,14 @@
 //! `millrace bench peers`: compares Millrace with other systems on the same ports.
 
 use super::figures;
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Mistake};
 use crate::text::print;
 use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
-use ::bench::figure::Figure;
+use ::bench::figure::{Figure, paragraph};
 use ::bench::machine::Machine;
 use ::bench::peer::{self, Peer};
 use ::bench::wire::devices::Means;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub struct PeersArgs {
     core: Option<usize>,
 
     /// The figures as JSON
-    #[arg(long)]
+    #[arg(long, short = 'j')]
     json: bool,
 }
 
@@ -115,7 +115,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitStatus> {
         eprintln!("SKIP: {}: {}", skipped.what, skipped.why);
     }
     let both = [&rates, &latencies];
-    crate::text::print_found(args.json, &both, || text(&both))?;
+    crate::text::print_found(args.json, &figures::Listed { figures: &both }, || text(&both))?;
     Ok(ExitStatus::of(rates.holds()))
 }
 
@@ -125,7 +125,7 @@ fn chosen(all: Vec<Peer>, names: &[String]) -> anyhow::Result<Vec<Peer>> {
         return Ok(all);
     }
     figures::chosen(all, "system", |peer| &peer.name, names)
-        .map_err(|error| anyhow!("{error}; `--peer FILE` adds one"))
+        .map_err(|error| Mistake::new(format_args!("{error}; `--peer FILE` adds one")).into())
 }
 
 /// Figures as text. Their settings and notes, which are the same, follow the last one.
@@ -135,7 +135,7 @@ fn text(figures: &[&Figure]) -> String {
         let names =
             figure.series.iter().flat_map(|series| series.points.iter().map(|point| figure.x.value(point.x)));
         let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
-        let _ = writeln!(text, "{}\n", figure.title);
+        let _ = writeln!(text, "{}\n\n{}", figure.title, paragraph("", &figure.about));
         for series in &figure.series {
             for point in &series.points {
                 let number =
@@ -184,8 +184,8 @@ mod tests {
     fn systems_are_chosen_by_name_or_its_front() {
         assert_eq!(names(&["linux-forward"]).expect("known"), ["linux-forward"]);
         assert_eq!(names(&["millrace-fused", "nft"]).expect("known"), ["nftables", "millrace-fused"]);
-        assert_eq!(names(&["millrace-firewall"]).expect("known").len(), 2);
-        assert_eq!(names(&[]).expect("all").len(), 11);
+        assert_eq!(names(&["millrace-firewall"]).expect("known").len(), 4);
+        assert_eq!(names(&[]).expect("all").len(), 13);
         let error = names(&["vpp"]).expect_err("refused").to_string();
         assert!(
             error.contains("`vpp`") && error.contains("linux-forward") && error.contains("--peer"),

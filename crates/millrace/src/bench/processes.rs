@@ -3,11 +3,12 @@
 use super::chain::frames_a_second;
 use super::figures;
 use crate::exit::ExitStatus;
-use ::bench::experiment::Effort;
 use ::bench::experiment::deploy::deploy;
 use ::bench::experiment::dos::{DosOptions, dos};
 use ::bench::experiment::steering::steering;
 use ::bench::experiment::taps::taps;
+use ::bench::experiment::{Effort, sentence_of};
+use ::bench::units::counted;
 use clap::Subcommand;
 use std::path::PathBuf;
 
@@ -36,7 +37,7 @@ pub enum ProcessExperiment {
         image: Option<String>,
 
         /// The figure as JSON
-        #[arg(long)]
+        #[arg(long, short = 'j')]
         json: bool,
     },
     /// Measures how long it takes until an attack is noticed, a filter brought in, and normal traffic alone
@@ -67,7 +68,7 @@ pub enum ProcessExperiment {
         quick: bool,
 
         /// The figures as JSON
-        #[arg(long)]
+        #[arg(long, short = 'j')]
         json: bool,
     },
     /// Measures the packets that each of several instances of an NF gets, and their sum.
@@ -100,7 +101,7 @@ pub enum ProcessExperiment {
         quick: bool,
 
         /// The figures as JSON
-        #[arg(long)]
+        #[arg(long, short = 'j')]
         json: bool,
     },
     /// Measures throughput over the number of NFs that share a virtual device, as copies, observers and taps.
@@ -129,7 +130,7 @@ pub enum ProcessExperiment {
         quick: bool,
 
         /// The figures as JSON
-        #[arg(long)]
+        #[arg(long, short = 'j')]
         json: bool,
     },
 }
@@ -142,9 +143,10 @@ pub fn run(experiment: &ProcessExperiment) -> anyhow::Result<ExitStatus> {
     let effort = |rounds: u16, seconds| Effort { rounds: rounds.into(), seconds, ..Effort::FULL };
     match experiment {
         ProcessExperiment::Deploy { chain, repeats, quick, image, json } => {
-            let effort = effort(if *quick { 3 } else { *repeats }, Effort::FULL.seconds);
-            let chain = chain.as_deref();
-            figures::measured(*json, effort, |lab| Ok(vec![deploy(lab, chain, image.as_deref())?]))
+            let repeats = if *quick { 3 } else { *repeats };
+            let (effort, chain) = (effort(repeats, Effort::FULL.seconds), chain.as_deref());
+            let sentence = sentence_of(*quick, &format!("{} of each way", counted(repeats.into(), "repeat")));
+            figures::measured(*json, effort, &sentence, |lab| Ok(vec![deploy(lab, chain, image.as_deref())?]))
         }
         ProcessExperiment::Dos { normal, attack, seconds, repeats, quick, json } => {
             let long = DosOptions { attack_s: *seconds, repeats: usize::from(*repeats), ..DosOptions::FULL };
@@ -153,16 +155,29 @@ pub fn run(experiment: &ProcessExperiment) -> anyhow::Result<ExitStatus> {
                 attack_pps: *attack,
                 ..if *quick { DosOptions::QUICK } else { long }
             };
-            figures::measured(*json, Effort::FULL, |lab| Ok(dos(lab, &options)))
+            let attacks = counted(options.repeats, "attack");
+            let measured = format!("{attacks} of {} s with each defence", options.attack_s);
+            figures::measured(*json, Effort::FULL, &sentence_of(*quick, &measured), |lab| {
+                Ok(dos(lab, &options))
+            })
         }
         ProcessExperiment::Steering { chain, nf, most, repeats, seconds, quick, json } => {
             let (most, repeats, seconds) = if *quick { (3, 1, 0.2) } else { (*most, *repeats, *seconds) };
             let chain = chain.as_deref().map(|chain| (chain, nf.as_deref()));
-            figures::measured(*json, effort(repeats, seconds), |lab| steering(lab, most.into(), chain))
+            let sentence = rounds(*quick, repeats, seconds);
+            let effort = effort(repeats, seconds);
+            figures::measured(*json, effort, &sentence, |lab| steering(lab, most.into(), chain))
         }
         ProcessExperiment::Taps { sizes, most, repeats, seconds, quick, json } => {
             let (repeats, seconds) = if *quick { (1, 0.2) } else { (*repeats, *seconds) };
-            figures::measured(*json, effort(repeats, seconds), |lab| Ok(taps(lab, sizes, (*most).into())))
+            let sentence = rounds(*quick, repeats, seconds);
+            let effort = effort(repeats, seconds);
+            figures::measured(*json, effort, &sentence, |lab| Ok(taps(lab, sizes, (*most).into())))
         }
     }
+}
+
+/// Rounds at saturation, as a sentence.
+fn rounds(is_quick: bool, repeats: u16, seconds: f64) -> String {
+    sentence_of(is_quick, &format!("{} of {seconds} s for each point", counted(repeats.into(), "round")))
 }

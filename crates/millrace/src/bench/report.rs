@@ -1,9 +1,8 @@
 //! `millrace bench report`: renders a saved report as pages and plots.
 
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, refuse};
 use crate::text::print;
 use ::bench::figure::{markdown, read, write};
-use anyhow::bail;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +61,10 @@ fn beside(file: &Path) -> anyhow::Result<PathBuf> {
     let folder = parent.unwrap_or(Path::new(".")).to_path_buf();
     let other = folder.join("report.json");
     if other.exists() && other.canonicalize()? != file.canonicalize()? {
-        bail!("{} is another report and would be overwritten; say where to write with --to", other.display());
+        refuse!(
+            "{} is another report and would be overwritten; say where to write with --to",
+            other.display()
+        );
     }
     Ok(folder)
 }

@@ -1,12 +1,16 @@
 //! `millrace chain`: loads, replaces, shows and ends the daemon's chain.
 
 use super::Asked;
+use super::handler_calls::{self, Called};
 use super::stats;
-use crate::exit::ExitStatus;
+use crate::console;
+use crate::exit::{ExitStatus, refuse};
 use crate::order::{MODES, OrderArgs, one_of};
-use crate::text::{print, print_json};
+use crate::text::print_found;
 use clap::Subcommand;
 use control::api::{ChainStatus, ExecutionMode, Order};
+use serde::Serialize;
+use std::path::PathBuf;
 
 /// The arguments of the command.
 pub type ChainArgs = Asked<Command>;
@@ -18,11 +22,7 @@ pub enum Command {
     /// Runs a chain in the place of the one that runs; one with mistakes changes nothing
     Swap(OrderArgs),
     /// Shows the chain
-    Show {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Show,
     /// Has the chain's elements run one by one, or as one function, from now on: packets flow on, and state
     /// stays
     #[command(alias = "form")]
@@ -35,10 +35,16 @@ pub enum Command {
     Unload,
     /// Reads a handler of an element, or writes it
     Handler {
-        /// As `element.handler`
-        handler: String,
+        /// As `element.handler`, with an argument for reading behind a blank
+        #[arg(required_unless_present = "file")]
+        handler: Option<String>,
         /// The value to write
         value: Option<String>,
+        /// Calls the handlers that this file names (`-`: standard input), a line each: `element.handler` reads
+        /// one, `element.handler VALUE` writes one, `read element.handler ARGUMENT` reads one with an argument;
+        /// ends at the first that fails
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["handler", "value"])]
+        file: Option<PathBuf>,
     },
 }
 
@@ -51,17 +57,28 @@ pub fn run(args: ChainArgs) -> anyhow::Result<ExitStatus> {
     match args.command {
         Command::Load(order) => show(&client.load(&absolute(order)?, false)?)?,
         Command::Swap(order) => show(&client.load(&absolute(order)?, true)?)?,
-        Command::Show { json } => match client.status()?.chain {
-            Some(status) if json => print_json(&status)?,
+        Command::Show => match client.status()?.chain {
             Some(status) => show(&status)?,
-            None => print("no chain is loaded\n")?,
+            None => print_found(console::is_json(), &NoChain { running: false }, || {
+                "no chain is loaded\n".into()
+            })?,
         },
         Command::Mode { mode } => show(&client.set_mode(mode)?)?,
-        Command::Unload => print(&stats::text(&client.unload()?, None, true))?,
-        Command::Handler { handler, value: None } => {
-            print(&format!("{}\n", client.read(&handler)?.trim_end()))?;
+        Command::Unload => {
+            let stats = client.unload()?;
+            print_found(console::is_json(), &stats, || stats::text(&stats, None, true))?;
         }
-        Command::Handler { handler, value: Some(value) } => client.write(&handler, &value)?,
+        Command::Handler { file: Some(file), .. } => handler_calls::run(&client, &file)?,
+        Command::Handler { handler: Some(handler), value: None, .. } => {
+            let value = client.read(&handler)?;
+            let called = Called::read(&handler, &value);
+            print_found(console::is_json(), &called, || format!("{}\n", value.trim_end()))?;
+        }
+        Command::Handler { handler: Some(handler), value: Some(value), .. } => {
+            client.write(&handler, &value)?;
+            print_found(console::is_json(), &Called::written(&handler, &value), String::new)?;
+        }
+        Command::Handler { .. } => refuse!("name a handler, or a file with --file"),
     }
     Ok(ExitStatus::Good)
 }
@@ -72,7 +89,17 @@ fn absolute(order: OrderArgs) -> std::io::Result<Order> {
     Ok(Order { chain: std::path::absolute(&order.chain)?, ..order })
 }
 
+/// The daemon's chain, where it has none, as JSON.
+#[derive(Serialize)]
+struct NoChain {
+    running: bool,
+}
+
 fn show(status: &ChainStatus) -> std::io::Result<()> {
+    print_found(console::is_json(), status, || text(status))
+}
+
+fn text(status: &ChainStatus) -> String {
     let mut text = status.warnings.clone();
     let state = if status.running { "runs" } else { "has ended" };
     text += &format!("{} {state}, for {:.1} s\n", status.path.display(), status.up_s);
@@ -89,5 +116,5 @@ fn show(status: &ChainStatus) -> std::io::Result<()> {
     for hint in &status.hints {
         text += &format!("hint: {hint}\n");
     }
-    print(&text)
+    text
 }

@@ -1,12 +1,15 @@
 //! `millrace nf`: NFs in processes of their own.
 
 use super::Asked;
-use crate::accounting::table::{align_right, named, table};
+use crate::accounting::table::{Look, align_right, loss, named};
+use crate::console;
 use crate::exit::ExitStatus;
-use crate::text::{count, print, print_json};
+use crate::text::{count, print_found, print_if_read, print_json, print_json_line};
 use anyhow::Context;
 use clap::Subcommand;
+use comfy_table::Cell;
 use control::api::{Act, NfStatus};
+use serde::Serialize;
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
@@ -16,11 +19,7 @@ pub type NfArgs = Asked<Command>;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Shows all of them
-    List {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List,
     /// Gives an NF a process
     Start {
         /// The NF
@@ -64,18 +63,26 @@ const PERIOD: Duration = Duration::from_millis(250);
 pub fn run(args: NfArgs) -> anyhow::Result<ExitStatus> {
     let client = args.at.client()?;
     match args.command {
-        Command::List { json: true } => print_json(&client.nfs()?)?,
-        Command::List { json: false } => print(&list(&client.nfs()?))?,
-        Command::Start { nf } => print(&list(&client.act(&nf, Act::Start)?))?,
-        Command::Stop { nf } => print(&list(&client.act(&nf, Act::Stop)?))?,
-        Command::Restart { nf } => print(&list(&client.act(&nf, Act::Restart)?))?,
+        Command::List => show(&client.nfs()?)?,
+        Command::Start { nf } => show(&client.act(&nf, Act::Start)?)?,
+        Command::Stop { nf } => show(&client.act(&nf, Act::Stop)?)?,
+        Command::Restart { nf } => show(&client.act(&nf, Act::Restart)?)?,
         Command::Logs { nf, follow_log: follow } => {
             let mut from = 0;
             loop {
                 let log = client.log(&nf, from)?;
-                let lines: String = log.lines.iter().map(|line| format!("{line}\n")).collect();
-                print(&lines)?;
                 from = log.next;
+                if !console::is_json() {
+                    let lines: String = log.lines.iter().map(|line| format!("{line}\n")).collect();
+                    if !print_if_read(&lines)? {
+                        break;
+                    }
+                } else if !follow {
+                    print_json(&log)?;
+                } else if !log.lines.is_empty() && !print_json_line(&log)? {
+                    // An object a line, for as long as it follows and somebody reads.
+                    break;
+                }
                 if !follow {
                     break;
                 }
@@ -97,13 +104,23 @@ pub fn run(args: NfArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
+/// NFs as JSON.
+#[derive(Serialize)]
+struct Listed<'a> {
+    nfs: &'a [NfStatus],
+}
+
+fn show(nfs: &[NfStatus]) -> std::io::Result<()> {
+    print_found(console::is_json(), &Listed { nfs }, || list(nfs, Look::of_stdout()))
+}
+
 /// The NFs as a table.
-pub fn list(nfs: &[NfStatus]) -> String {
+pub fn list(nfs: &[NfStatus], look: Look) -> String {
     if nfs.is_empty() {
         return "no NF of the chain has a process of its own\n".into();
     }
     let mut rows =
-        table(["nf", "kind", "state", "process", "restarts", "in", "out", "held", "dropped", "why"]);
+        look.table(["nf", "kind", "state", "process", "restarts", "in", "out", "held", "dropped", "why"]);
     let mut notes = String::new();
     for nf in nfs {
         let dropped: u64 = nf.dropped.iter().map(|(_, count)| count).sum();
@@ -120,9 +137,12 @@ pub fn list(nfs: &[NfStatus]) -> String {
                 count(instance.restarts),
             ];
             if at == 0 {
-                row.extend([count(nf.input), count(nf.output), count(nf.held), count(dropped), nf.why()]);
+                row.extend([count(nf.input), count(nf.output), count(nf.held)]);
             }
-            row.resize(10, String::new());
+            let mut row: Vec<Cell> = row.into_iter().map(Cell::new).collect();
+            if at == 0 {
+                row.extend([loss(count(dropped), dropped > 0), loss(nf.why(), dropped > 0)]);
+            }
             rows.add_row(row);
             if let Some(failure) = &instance.failure {
                 notes += &format!("{failure}\n");

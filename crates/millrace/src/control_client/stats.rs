@@ -1,29 +1,33 @@
 //! `millrace stats`: the counters of the daemon's chain.
 
-use super::At;
 use super::nf;
-use crate::accounting;
+use crate::accounting::{self, table::Look};
+use crate::at::At;
 use crate::exit::ExitStatus;
-use crate::text::{print, print_json};
+use crate::text::{print, print_found, print_if_read, print_json_line, rate};
 use crate::times;
 use clap::Args;
+use control::Client;
 use control::api::Stats;
 use std::io::IsTerminal;
 use std::time::Duration;
+
+/// The shortest time between two looks.
+const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Shows the packet accounting of the daemon's chain: packets in, out, and dropped, with the element and the reason.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// Shows them again and again
-    #[arg(long, short)]
+    #[arg(long)]
     watch: bool,
 
     /// With --watch: time between two looks; a number alone counts seconds
     #[arg(long, short, value_name = "TIME", default_value = "1s", value_parser = times::time, requires = "watch")]
     interval: Duration,
 
-    /// As JSON
-    #[arg(long, conflicts_with_all = ["watch", "prometheus"])]
+    /// As JSON; with --watch, an object a line
+    #[arg(long, short = 'j', conflicts_with = "prometheus")]
     json: bool,
 
     /// As Prometheus reads them
@@ -48,34 +52,46 @@ pub fn run(args: &StatsArgs) -> anyhow::Result<ExitStatus> {
         print(&client.metrics()?)?;
         return Ok(ExitStatus::Good);
     }
+    if !args.watch {
+        let stats = client.stats()?;
+        print_found(args.json, &stats, || text(&stats, None, args.all))?;
+        return Ok(ExitStatus::Good);
+    }
+    if args.json {
+        return watch_as_json(&client, args.interval);
+    }
     let mut last: Option<Stats> = None;
+    let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
     loop {
         let stats = client.stats()?;
-        if args.json {
-            print_json(&stats)?;
-            break;
+        if !print_if_read(&format!("{clear}{}\n", text(&stats, last.as_ref(), args.all)))? {
+            return Ok(ExitStatus::Good);
         }
-        let text = text(&stats, last.as_ref(), args.all);
-        if !args.watch {
-            print(&text)?;
-            break;
-        }
-        let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
-        print(&format!("{clear}{text}\n"))?;
         last = Some(stats);
-        std::thread::sleep(args.interval.max(Duration::from_millis(100)));
+        std::thread::sleep(args.interval.max(SHORTEST));
+    }
+}
+
+/// Prints the counters as JSON again and again, an object a line, until nothing reads them.
+///
+/// # Errors
+/// When no daemon answers, or it has no chain.
+pub fn watch_as_json(client: &Client, interval: Duration) -> anyhow::Result<ExitStatus> {
+    while print_json_line(&client.stats()?)? {
+        std::thread::sleep(interval.max(SHORTEST));
     }
     Ok(ExitStatus::Good)
 }
 
 /// The counters as text, with rates since `last`. With `all`, elements that no packet reached are included.
 pub fn text(stats: &Stats, last: Option<&Stats>, all: bool) -> String {
-    let mut text = accounting::elements(&stats.elements, all);
+    let look = Look::of_stdout();
+    let mut text = accounting::elements(&stats.elements, all, look);
     if !stats.nfs.is_empty() {
-        text += &nf::list(&stats.nfs);
+        text += &nf::list(&stats.nfs, look);
         text.push('\n');
     }
-    text += &accounting::sum(stats);
+    text += &accounting::sum(stats, look);
     if let Some(rates) = last.and_then(|last| rates(stats, last)) {
         text += &rates;
     }
@@ -85,7 +101,7 @@ pub fn text(stats: &Stats, last: Option<&Stats>, all: bool) -> String {
     text
 }
 
-/// Packets received, sent and dropped in millions per second since `last`; `None` if the two cannot be
+/// Packets received, sent and dropped in a second since `last`, and the bits of their frames; `None` if the two cannot be
 /// compared.
 pub fn rates(stats: &Stats, last: &Stats) -> Option<String> {
     let seconds = stats.up_s - last.up_s;
@@ -93,11 +109,37 @@ pub fn rates(stats: &Stats, last: &Stats) -> Option<String> {
     if seconds <= 0.0 || stats.received < last.received {
         return None;
     }
-    let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds / 1e6;
+    let rates = |packets: u64, bytes: Option<u64>| {
+        let packets = rate(packets as f64 / seconds, "pps");
+        match bytes {
+            Some(bytes) => format!("{packets} ({})", rate(bytes as f64 * 8.0 / seconds, "bit/s")),
+            None => packets,
+        }
+    };
+    let since = |now: u64, before: u64| now.saturating_sub(before);
     Some(format!(
-        "in {:.3} Mpps   out {:.3} Mpps   dropped {:.3} Mpps\n",
-        rate(stats.received, last.received),
-        rate(stats.sent, last.sent),
-        rate(stats.dropped, last.dropped)
+        "in {}   out {}   dropped {}\n",
+        rates(since(stats.received, last.received), Some(since(stats.received_bytes, last.received_bytes))),
+        rates(since(stats.sent, last.sent), Some(since(stats.sent_bytes, last.sent_bytes))),
+        rates(since(stats.dropped, last.dropped), None)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_of_packets_and_bits() {
+        let last = Stats { up_s: 1.0, received: 100, received_bytes: 6_000, ..Stats::default() };
+        let now = Stats { up_s: 3.0, received: 900, received_bytes: 54_000, sent: 3_000_000, ..last.clone() };
+        let now = Stats { sent_bytes: 180_000_000, dropped: 3, ..now };
+        assert_eq!(
+            rates(&now, &last).as_deref(),
+            Some("in 400 pps (192.000 kbit/s)   out 1.500 Mpps (720.000 Mbit/s)   dropped 2 pps\n")
+        );
+        // Another chain, and a second look at the same moment.
+        assert_eq!(rates(&last, &now), None);
+        assert_eq!(rates(&now, &now), None);
+    }
 }

@@ -1,9 +1,9 @@
 //! `millrace top`: the daemon's chain on a terminal, live.
 
-use super::At;
 use super::stats;
 use crate::accounting;
-use crate::accounting::table::named;
+use crate::accounting::table::{Look, named};
+use crate::at::At;
 use crate::exit::ExitStatus;
 use crate::text::count;
 use crate::times;
@@ -15,10 +15,11 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
-use ratatui::widgets::{Block, Paragraph, Row, Table};
+use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
 use std::time::{Duration, Instant};
 
-/// Shows the daemon's chain live: rates, NFs, drops. `q` ends it, arrows scroll, `space` pauses.
+/// Shows the daemon's chain live: rates, NFs, drops. `q` ends it, arrows scroll, `space` pauses. With --json
+/// it prints what `stats --watch --json` does, and needs no terminal.
 #[derive(Debug, Args)]
 pub struct TopArgs {
     /// Time between two looks; a number alone counts seconds
@@ -42,10 +43,13 @@ struct Screen {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no terminal.
+/// When there is no terminal; as JSON, when no daemon answers, or it has no chain.
 pub fn run(args: &TopArgs) -> anyhow::Result<ExitStatus> {
     let interval = args.interval.clamp(Duration::from_millis(100), Duration::from_secs(3600));
     let client = args.at.client()?;
+    if crate::console::is_json() {
+        return stats::watch_as_json(&client, interval);
+    }
     // Without a daemon, the error is printed before the terminal is taken over.
     client.status()?;
     let mut screen =
@@ -131,7 +135,7 @@ impl Screen {
     fn head(&self) -> Paragraph<'_> {
         let mut lines = vec![];
         if let Some(stats) = &self.now {
-            lines.push(Line::from(accounting::sum(stats).trim_end().to_string()));
+            lines.push(Line::from(accounting::sum(stats, Look::default()).trim_end().to_string()));
             let rates = self.last.as_ref().and_then(|last| stats::rates(stats, last));
             lines.push(Line::from(rates.unwrap_or_default().trim_end().to_string()));
             lines.extend(stats.warnings.last().map(|finding| Line::from(format!("warning: {finding}"))));
@@ -149,6 +153,12 @@ fn rate(now: u64, before: Option<u64>, seconds: f64) -> String {
         Some(before) if seconds > 0.0 => count((now.saturating_sub(before) as f64 / seconds).round() as u64),
         _ => "-".into(),
     }
+}
+
+/// The cells of drops and their reasons: red if there are any.
+fn losses(dropped: u64, why: String) -> [Cell<'static>; 2] {
+    let style = if dropped > 0 { Style::new().fg(Color::Red) } else { Style::new() };
+    [count(dropped), why].map(|text| Cell::from(text).style(style))
 }
 
 fn seconds(now: &Stats, last: Option<&Stats>) -> f64 {
@@ -180,17 +190,20 @@ fn nf_table<'a>(stats: &'a Stats, last: Option<&Stats>) -> Table<'a> {
         let restarts: u64 = nf.instances.iter().map(|instance| instance.restarts).sum();
         let dropped: u64 = nf.dropped.iter().map(|(_, count)| count).sum();
         let seconds = seconds(stats, last);
-        Row::new([
-            nf.name.clone(),
-            nf.kind.clone(),
-            state,
-            count(restarts),
-            rate(nf.input, before.map(|before| before.input), seconds),
-            rate(nf.output, before.map(|before| before.output), seconds),
-            count(nf.held),
-            count(dropped),
-            nf.why(),
-        ])
+        Row::new(
+            [
+                nf.name.clone(),
+                nf.kind.clone(),
+                state,
+                count(restarts),
+                rate(nf.input, before.map(|before| before.input), seconds),
+                rate(nf.output, before.map(|before| before.output), seconds),
+                count(nf.held),
+            ]
+            .map(Cell::from)
+            .into_iter()
+            .chain(losses(dropped, nf.why())),
+        )
         .style(style)
     };
     let header = ["nf", "kind", "state", "restarts", "in/s", "out/s", "held", "dropped", "why"];
@@ -202,14 +215,17 @@ fn element_table<'a>(stats: &'a Stats, last: Option<&Stats>, scrolled: usize) ->
         let before = last.and_then(|last| last.elements.get(at)).filter(|before| before.name == element.name);
         let all = |element: &control::api::Element| element.input + element.received + element.made;
         let dropped: u64 = element.dropped.iter().map(|(_, count)| count).sum();
-        Row::new([
-            element.name.clone(),
-            element.class.clone(),
-            rate(all(element), before.map(all), seconds(stats, last)),
-            count(all(element)),
-            count(dropped),
-            named(&element.dropped),
-        ])
+        Row::new(
+            [
+                element.name.clone(),
+                element.class.clone(),
+                rate(all(element), before.map(all), seconds(stats, last)),
+                count(all(element)),
+            ]
+            .map(Cell::from)
+            .into_iter()
+            .chain(losses(dropped, named(&element.dropped))),
+        )
     });
     let header = ["element", "class", "packets/s", "packets", "dropped", "why"];
     table(" elements ", header, [28, 18, 12, 16, 14], rows)

@@ -2,7 +2,9 @@
 
 use crate::accounting::view;
 use crate::check::{self, Loaded};
+use crate::failure;
 use crate::launch::{self, Launched};
+use crate::text::complain;
 use chain::instances::family;
 use control::api::{Act, ChainStatus, ExecutionMode, Log, NfStatus, Order, Stats, Status};
 use control::{Platform, Refusal};
@@ -38,6 +40,8 @@ struct ControllerState {
     nf_socket: PathBuf,
     interrupted: Arc<AtomicBool>,
     chain: Option<Chain>,
+    /// The request by which the chain was started, to start it again.
+    order: Option<Order>,
     /// The number of chains that were started.
     version: u64,
 }
@@ -66,6 +70,7 @@ impl ChainController {
                 nf_socket,
                 interrupted: flag,
                 chain: None,
+                order: None,
                 version: 0,
             };
             owner.work(&waiting);
@@ -103,6 +108,18 @@ impl ChainController {
         answer.recv().map_err(|_| ending())?
     }
 
+    /// Starts the chain again from its file, in the place of the one that runs. A file with mistakes changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When no chain was started, or it cannot be started again.
+    pub fn reload(&self) -> Result<ChainStatus, Refusal> {
+        self.ask(|owner| {
+            let order = owner.order.clone().ok_or_else(no_chain)?;
+            owner.load(&order, true)
+        })
+    }
+
     /// The NF instances in processes that `nf` names: one for each worker; of an NF with several instances,
     /// those of all.
     pub fn instances(&self, nf: &str) -> Result<Vec<Arc<Instance>>, Refusal> {
@@ -135,7 +152,7 @@ impl ControllerState {
             if let Some(chain) = &mut self.chain
                 && let Err(why) = diag::caught(|| chain.settle_when_over())
             {
-                eprintln!("the accounts of a chain that has ended are lost: {why}");
+                complain(&format!("the accounts of a chain that has ended are lost: {why}"));
             }
         }
         if let Some(chain) = &mut self.chain {
@@ -195,22 +212,24 @@ impl ControllerState {
             // Errors of the new chain are found before the old one ends.
             check::dry(&order.chain, &order.defines)
                 .map_err(|error| Refusal::Failed(format!("{error:#}")))?
-                .map_err(Refusal::Mistakes)?;
+                .map_err(|chain| Refusal::Chain(Box::new(chain)))?;
         }
+        self.order = Some(order.clone());
         let ended = running.then(Instant::now);
         if let Some(mut old) = self.chain.take() {
             old.end();
         }
-        let prepared = launch::prepare(order, NfOutput::Log, Arc::clone(&self.interrupted));
+        let prepared = launch::prepare(order, NfOutput::Log, Arc::clone(&self.interrupted), None);
         let prepared = prepared.map_err(|error| Refusal::Failed(format!("{error:#}")))?;
-        let prepared =
-            prepared.map_err(|refused| Refusal::Mistakes(refused.diags.render(&refused.map, false)))?;
+        let prepared = prepared.map_err(|refused| {
+            Refusal::Chain(Box::new(failure::refusal(&refused.map, &refused.diags, refused.by_machine)))
+        })?;
         let Loaded { map, diags, .. } = &prepared.loaded;
         let warnings = diags.render(map, false);
         for line in diags.render_short(map).lines() {
             tracing::warn!("{line}");
         }
-        let started = prepared.start(|line: &str| eprintln!("{line}"));
+        let started = prepared.start(complain);
         let mut launched = started.map_err(|error| Refusal::Failed(format!("{error:#}")))?;
         self.version += 1;
         let status = ChainStatus {
@@ -332,6 +351,7 @@ impl Platform for ChainController {
     fn unload(&self) -> Result<Stats, Refusal> {
         self.ask(|owner| {
             let mut chain = owner.chain.take().ok_or_else(no_chain)?;
+            owner.order = None;
             chain.end();
             Ok(chain.stats())
         })

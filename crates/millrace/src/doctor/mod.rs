@@ -17,6 +17,7 @@ mod network;
 mod report;
 mod virtualization;
 
+use crate::exit::ExitStatus;
 use clap::Args;
 
 use machine::{LiveKernel, Machine};
@@ -27,12 +28,16 @@ use report::{Finding, Probe};
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Findings as JSON
-    #[arg(long)]
+    #[arg(long, short = 'j')]
     json: bool,
 
     /// Only what is limited or missing
     #[arg(long)]
     lacks: bool,
+
+    /// Ends with status 1 if anything is limited or missing
+    #[arg(long)]
+    strict: bool,
 }
 
 /// All probes by section, in the order of the report.
@@ -50,8 +55,9 @@ const SECTIONS: [(&str, &[Probe]); 6] = [
 /// # Errors
 ///
 /// Only if the report cannot be written to standard output; a closed pipe is not an error.
-pub fn run(args: DoctorArgs) -> anyhow::Result<()> {
+pub fn run(args: DoctorArgs) -> anyhow::Result<ExitStatus> {
     let mut sections = examine(&Machine::new("/", &LiveKernel));
+    let is_complete = report::is_complete(&sections);
     if args.lacks {
         for (_, findings) in &mut sections {
             findings.retain(|finding| finding.status != report::Status::Ok);
@@ -63,7 +69,8 @@ pub fn run(args: DoctorArgs) -> anyhow::Result<()> {
     } else {
         report::table(&sections, crate::console::colours(&std::io::stdout()))
     };
-    Ok(crate::text::print(&text)?)
+    crate::text::print(&text)?;
+    Ok(ExitStatus::of(is_complete || !args.strict))
 }
 
 /// The findings by section. Each probe runs in a thread of its own, because some of them wait for a program.

@@ -87,6 +87,12 @@ pub fn json(sections: &[Section]) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }
 
+/// Whether nothing is limited or missing.
+pub fn is_complete(sections: &[Section]) -> bool {
+    let [_, limited, missing] = counts(sections);
+    limited + missing == 0
+}
+
 fn counts(sections: &[Section]) -> [usize; 3] {
     let all = || sections.iter().flat_map(|(_, findings)| findings);
     [Status::Ok, Status::Limited, Status::Missing]
@@ -177,6 +183,7 @@ mod tests {
     fn json_has_every_finding() {
         let value: serde_json::Value =
             serde_json::from_str(&json(&sections()).expect("prints")).expect("JSON");
+        assert!(!is_complete(&sections()) && is_complete(&[("Memory", vec![Finding::ok("x", "y")])]));
         assert_eq!(value["missing"], 1);
         assert_eq!(value["sections"][1]["findings"][0]["status"], "missing");
         assert_eq!(value["sections"][1]["findings"][0]["remedy"], "sysctl -w x=1");

@@ -3,10 +3,10 @@
 mod packet;
 mod walk;
 
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Mistake, refuse};
 use crate::synth::classes::is_entrance;
 use crate::{check, text};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use chain::{Chain, FusedElements, device_name};
 use clap::Args;
 use packet::{Held, Which, which};
@@ -36,7 +36,7 @@ pub struct ExplainArgs {
     port: Option<String>,
 
     /// The same as JSON
-    #[arg(long)]
+    #[arg(long, short = 'j')]
     json: bool,
 
     /// Most traffic classes of a fused region that are looked for
@@ -84,7 +84,7 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
         if entrances.is_empty() {
             let known: Vec<&str> = all.split(", ").collect();
             let help = diag::did_you_mean(wanted, known).unwrap_or_else(|| format!("there are {all}"));
-            bail!("nothing receives from a port `{wanted}`; {help}");
+            refuse!("nothing receives from a port `{wanted}`; {help}");
         }
     }
     if entrances.len() > 1 {
@@ -92,12 +92,13 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
             Some(_) => list(&mut entrances.iter().map(|entrance| &*nodes[entrance.node].name)),
             None => all,
         };
-        bail!("the packet could enter by several ports: {names}; choose one by --port");
+        refuse!("the packet could enter by several ports: {names}; choose one by --port");
     }
-    let entrance = entrances.pop().context("no element of this chain receives from a port")?;
+    let entrance =
+        entrances.pop().ok_or_else(|| Mistake::new("no element of this chain receives from a port"))?;
     let node = &nodes[entrance.node];
     if node.config.contains("FORCE_IP") {
-        bail!("{} looks at packets by its own code (FORCE_IP), which is not followed", node.name);
+        refuse!("{} looks at packets by its own code (FORCE_IP), which is not followed", node.name);
     }
     Ok(entrance)
 }
@@ -108,7 +109,7 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
 /// When a file cannot be read, or it is not clear at which element the packet enters.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     let modes = |_: &Chain| [FusedElements::Nothing, FusedElements::All];
-    let Some((map, chain, [modular, fused])) =
+    let Some(check::Checked { map, chain, assemblies: [modular, fused], .. }) =
         check::assembled(&args.chain, &args.defines, true, modes, Machine::Any, false)?
     else {
         return Ok(ExitStatus::Refused);

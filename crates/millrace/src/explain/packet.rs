@@ -1,6 +1,6 @@
 //! The packet to explain, as a port would receive it.
 
-use anyhow::{Context, bail};
+use crate::exit::{Mistake, refuse};
 use port::capture::CaptureReader;
 use shm::Packet;
 use shm::descriptor::{BUF_BYTES, HEADROOM};
@@ -55,9 +55,11 @@ pub fn read(which: &Which) -> anyhow::Result<Held> {
         let mut buffer = vec![0; BUF_BYTES];
         buffer
             .get_mut(HEADROOM..HEADROOM + len)
-            .with_context(|| {
+            .ok_or_else(|| {
                 let most = BUF_BYTES - HEADROOM;
-                format!("packet {number} has {len} bytes; only packets of up to {most} are explained")
+                let text =
+                    format!("packet {number} has {len} bytes; only packets of up to {most} are explained");
+                Mistake::new(text)
             })?
             .copy_from_slice(frame.bytes);
         let data = HEADROOM as u16;
@@ -68,5 +70,5 @@ pub fn read(which: &Which) -> anyhow::Result<Held> {
         return Ok(Held { packet, buffer });
     }
     let count = crate::text::count(number);
-    bail!("{} has {count} packets, and no packet {}", which.file.display(), which.number)
+    refuse!("{} has {count} packets, and no packet {}", which.file.display(), which.number)
 }

@@ -1,6 +1,6 @@
 //! The progress line of a run.
 
-use crate::text::count;
+use crate::text::{count, rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use runtime::Running;
 use std::cell::Cell;
@@ -35,13 +35,12 @@ impl Progress {
         }
         let report = running.report();
         let received = report.received();
-        let rate = (received - before) as f64 / passed.as_secs_f64();
         self.bar.set_message(format!(
-            "in {}  out {}  dropped {}  {:.2} Mpps",
+            "in {}  out {}  dropped {}  {}",
             count(received),
             count(report.sent()),
             count(report.dropped()),
-            rate / 1e6
+            rate((received - before) as f64 / passed.as_secs_f64(), "pps")
         ));
         self.bar.tick();
         self.last.set((Instant::now(), received));

@@ -1,12 +1,14 @@
 //! The packet accounting of a run that has ended, as text and as JSON.
 
-use crate::accounting::table::{align_right, table};
+use crate::accounting::table::{Look, align_right, loss};
 use crate::accounting::{self, view};
-use crate::text::{count, plural, print, print_json};
+use crate::text::{count, plural, print, print_json, rate};
+use comfy_table::Cell;
 use runtime::Outcome;
 use serde_json::json;
 use std::fmt::Write;
 use std::time::Instant;
+use worker::report::NodeReport;
 
 /// The requested handlers, each with its value or the reason why it cannot be read.
 pub type Handlers = [(String, Result<String, String>)];
@@ -23,8 +25,11 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
             (name.clone(), value)
         })
         .collect();
+    let bytes = |of: fn(&NodeReport) -> u64| outcome.report.nodes.iter().map(of).sum::<u64>();
     let report = json!({
         "received": outcome.report.received(),
+        "received_bytes": bytes(|node| node.received_bytes),
+        "sent_bytes": bytes(|node| node.sent_bytes),
         "sent": outcome.report.sent(),
         "dropped": outcome.report.dropped(),
         "imbalance": outcome.report.imbalance() as i64,
@@ -48,10 +53,11 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
 pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool) -> anyhow::Result<()> {
     let mut out = String::new();
     let report = &outcome.report;
-    ports(&mut out, outcome)?;
+    let look = Look::of_stdout();
+    ports(&mut out, outcome, look)?;
     let stats = view::of_outcome(outcome, &[], Instant::now());
-    out.push_str(&accounting::elements(&stats.elements, all));
-    out.push_str(&accounting::sum(&stats));
+    out.push_str(&accounting::elements(&stats.elements, all, look));
+    out.push_str(&accounting::sum(&stats, look));
     for node in report.unbalanced() {
         writeln!(
             out,
@@ -63,7 +69,7 @@ pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool)
     if outcome.slots_lost > 0 {
         writeln!(out, "  {} packet slots did not come back", outcome.slots_lost)?;
     }
-    speed(&mut out, report)?;
+    speed(&mut out, outcome)?;
     for (name, value) in handlers {
         match value {
             Ok(value) if value.contains('\n') => writeln!(out, "{name}:\n{}", value.trim_end())?,
@@ -80,39 +86,44 @@ pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool)
     Ok(print(&out)?)
 }
 
-fn ports(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+fn ports(out: &mut String, outcome: &Outcome, look: Look) -> std::fmt::Result {
     if outcome.ports.is_empty() {
         return Ok(());
     }
-    let mut rows = table(["port", "element", "in", "bytes in", "out", "bytes out", "lost in", "lost out"]);
+    let mut rows =
+        look.table(["port", "element", "in", "bytes in", "out", "bytes out", "lost in", "lost out"]);
     for port in &outcome.ports {
         rows.add_row([
-            port.name.clone(),
-            port.element.clone(),
-            count(port.received.0),
-            count(port.received.1),
-            count(port.sent.0),
-            count(port.sent.1),
-            count(port.rx_lost),
-            count(port.tx_errors),
+            Cell::new(&port.name),
+            Cell::new(&port.element),
+            Cell::new(count(port.received.0)),
+            Cell::new(count(port.received.1)),
+            Cell::new(count(port.sent.0)),
+            Cell::new(count(port.sent.1)),
+            loss(count(port.rx_lost), port.rx_lost > 0),
+            loss(count(port.tx_errors), port.tx_errors > 0),
         ]);
     }
     align_right(&mut rows, 2..8);
     writeln!(out, "{rows}\n")
 }
 
-fn speed(out: &mut String, report: &worker::report::Report) -> std::fmt::Result {
+fn speed(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let report = &outcome.report;
     let packets = report.received();
     if packets == 0 || report.busy_s <= 0.0 {
         return Ok(());
     }
-    let rate = packets as f64 / report.busy_s;
+    if outcome.workers.iter().any(|worker| worker.clock.as_virtual().is_some()) {
+        // It says nothing about the speed of this machine.
+        return writeln!(out, "{} packets in {:.3} s of virtual time", count(packets), report.busy_s);
+    }
     write!(
         out,
-        "{} packets in {:.3} s: {:.3} Mpps on {}",
+        "{} packets in {:.3} s: {} on {}",
         count(packets),
         report.busy_s,
-        rate / 1e6,
+        rate(packets as f64 / report.busy_s, "pps"),
         plural(report.workers, "worker")
     )?;
     let all_s = report.busy_s * report.workers as f64;

@@ -48,7 +48,7 @@ pub fn configuration(
     shown: &[super::RegionShown],
 ) -> anyhow::Result<String> {
     if let Some(nf) = chain.processes.first() {
-        anyhow::bail!("`{}` runs in a process of its own, and cannot be said in Click", nf.name);
+        crate::exit::refuse!("`{}` runs in a process of its own, and cannot be said in Click", nf.name);
     }
     let (graph, nodes) = (&chain.graph, &assembly.graphs[0]);
     let mut fronts = String::new();

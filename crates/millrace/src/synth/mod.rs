@@ -37,7 +37,7 @@ pub struct SynthArgs {
     defines: Vec<String>,
 
     /// The same as JSON, with every traffic class
-    #[arg(long)]
+    #[arg(long, short = 'j')]
     json: bool,
 
     /// Shows every traffic class
@@ -129,8 +129,8 @@ struct RefusedShown {
 /// requested language.
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     let modes = |_: &Chain| [FusedElements::All];
-    let stop = args.prove.then(|| crate::run::set_by_signals(true)).transpose()?;
-    let Some((map, chain, [mut assembly])) =
+    let stop = args.prove.then(crate::signals::end).transpose()?;
+    let Some(check::Checked { map, chain, assemblies: [mut assembly], .. }) =
         check::assembled(&args.chain, &args.defines, true, modes, Machine::Any, false)?
     else {
         return Ok(ExitStatus::Refused);
@@ -158,7 +158,7 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     let out = match args.to.or(args.click.then_some(Language::Click)) {
         Some(Language::Openflow) => openflow::rules(&name, &chain, &assembly, &shown.regions),
         Some(Language::Click) => click::configuration(&name, &chain, &assembly, &shown.regions)?,
-        None if args.json => serde_json::to_string_pretty(&shown)? + "\n",
+        None if args.json => text::json(&shown)?,
         None => shown.text(&name, args.classes),
     };
     text::print(&out).context("standard output")?;

@@ -129,7 +129,7 @@ fn the_account_in_words_says_what_the_demo_did() {
     ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
-    assert!(text.contains("packets in") && text.contains("Mpps"), "{text}");
+    assert!(text.contains("packets in") && text.contains("pps on 1 worker"), "{text}");
     assert!(!text.contains("NOT BALANCED"), "{text}");
 }
 

@@ -205,13 +205,14 @@ fn definitions_of_the_command_line_are_used() {
 
 #[test]
 fn classes_of_click_with_another_name_here_are_told() {
-    let check = checked("Idle -> LookupIPRoute(0/0 0) -> a :: AverageCounterMP -> ToHost;", &["--short"]);
+    let check =
+        checked("Idle -> LookupIPRoute(0/0 0) -> a :: AverageCounterMP -> LookupIPRouteMP;", &["--short"]);
     told(
         &check,
         &[
             ("mistakes.click:1:9:", "RadixIPLookup"),
             ("mistakes.click:1:38:", "AverageCounter"),
-            ("mistakes.click:1:58:", "ToDevice"),
+            ("mistakes.click:1:58:", "RadixIPLookup"),
         ],
     );
 }
@@ -405,4 +406,58 @@ fn loops_that_packets_may_never_leave_are_pointed_at() {
         let check = checked(text, &["--short"]);
         assert_eq!((check.code, check.stderr.as_str()), (Some(0), ""), "{text}");
     }
+}
+
+/// What is wrong is pointed at, named, and counted as often as it is shown.
+#[test]
+fn mistakes_are_about_what_they_point_at() {
+    let folder = Folder::new();
+    let short = |text: &str| {
+        folder.write("x.click", text);
+        let check = folder.millrace(&["check", "--here", "--short", "x.click"]);
+        assert_eq!(check.code, Some(2), "{}", check.stderr);
+        check.stderr
+    };
+    for (text, told) in [
+        (
+            "Idle -> c :: Counter -> [3] Discard; Idle -> Discard;",
+            "x.click:1:26: error: `Discard@3` has no input 3",
+        ),
+        (
+            "Idle -> c :: Counter; c[1, 2] -> Discard; c -> Discard;",
+            "x.click:1:25: error: `c` has no output 1",
+        ),
+        (
+            "Idle -> c :: Counter; c[1, 2] -> Discard; c -> Discard;",
+            "x.click:1:28: error: `c` has no output 2",
+        ),
+        (
+            "Idle -> Strip(LENGHT 14) -> Discard;",
+            "x.click:1:15: error: Strip@2 has no argument `LENGHT`; did you mean `LENGTH`?",
+        ),
+        (
+            "Idle -> CheckIPHeader(OFFST 14) -> Discard;",
+            "x.click:1:23: error: CheckIPHeader@2 has no argument `OFFST`; did you mean `OFFSET`?",
+        ),
+        (
+            "Idle -> Print(x, MAXLENGHT 3) -> Discard;",
+            "Print@2 has no argument `MAXLENGHT`; did you mean `MAXLENGTH`?",
+        ),
+        (
+            "FromDevice(lo, VERBSE true) -> Discard;",
+            "FromDevice@1 has no argument `VERBSE`; did you mean `VERBOSE`?",
+        ),
+        ("FromDevice(loo) -> Discard;", "no network interface `loo`: did you mean `lo`?"),
+        ("FromDevice(noSuchName) -> Discard;", "this machine has "),
+    ] {
+        assert!(short(text).contains(told), "{told} is missing in\n{}", short(text));
+    }
+    // What is no keyword by far stays what it is.
+    let value = short("Idle -> Strip(FOURTEEN 14) -> Discard;");
+    assert!(value.contains("LENGTH: expected a non-negative integer"), "{value}");
+    // A compound that is used three times has its mistake once.
+    folder.write("x.click", "elementclass C { input -> Strip(x) -> output } Idle -> C -> C -> C -> Discard;");
+    let check = folder.millrace(&["check", "x.click"]);
+    assert_eq!(check.stderr.matches("Error: ").count(), 1, "{}", check.stderr);
+    assert!(check.stderr.ends_with("\n1 mistake\n"), "{}", check.stderr);
 }

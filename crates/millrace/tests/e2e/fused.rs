@@ -74,6 +74,19 @@ fn the_demo_does_the_same_with_a_flow_cache() {
     assert_eq!((without.hits, without.whole), (0, 0));
 }
 
+/// Of the demo's generated flows half pass one NAT only: by itself that is not worth an entry, but their packets are looked
+/// up beside those of the others.
+#[test]
+fn flows_beside_those_with_entries_get_one_too() {
+    let folder = Folder::with_examples(&["nat-firewall-balancer"]);
+    let speed = folder.path("nat-firewall-balancer/speed.toml");
+    let text = std::fs::read_to_string(&speed).expect("read").replace("1_000_000", "4_000_000");
+    std::fs::write(&speed, text).expect("written");
+    let words = ["nat-firewall-balancer/speed.toml", "--as", "fused"];
+    let counts = run(&folder, &words, &[]).1.flow_cache;
+    assert!(counts.hits > counts.whole && counts.templates == 2, "{counts:?}");
+}
+
 /// Flows of one NAT behind an access list have a record without a flow cache, too; those that the list refuses have none.
 #[test]
 fn flows_of_one_nat_behind_a_list_have_records() {

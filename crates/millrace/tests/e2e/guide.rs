@@ -10,7 +10,21 @@ fn blocks(document: &str, language: &str) -> Vec<String> {
     text.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_string).collect()
 }
 
-/// The repository as far as the documents use it, and the files of the user's own that they speak of.
+/// The pages of the operators' guide, in the order of its contents.
+fn guide() -> Vec<String> {
+    let contents =
+        std::fs::read_to_string(examples().join("../docs/operators-guide.md")).expect("the contents");
+    let mut pages: Vec<String> = vec![];
+    for link in contents.split("](guide/").skip(1) {
+        let page = format!("docs/guide/{}", link.split([')', '#']).next().unwrap_or_default());
+        if !pages.contains(&page) {
+            pages.push(page);
+        }
+    }
+    pages
+}
+
+/// The repository as far as the documents use it.
 fn repository() -> Folder {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("examples")).expect("a folder");
@@ -19,16 +33,11 @@ fn repository() -> Folder {
         std::fs::rename(copied.path(name), folder.path(&format!("examples/{name}"))).expect("moved");
     }
     std::fs::copy(examples().join("first.click"), folder.path("examples/first.click")).expect("copied");
-    folder.write(
-        "router.click",
-        "FromDevice(examples/captures/office.pcap) -> counter :: Counter -> CheckIPHeader(14) -> Discard;\n",
-    );
-    folder.write("rules.txt", "@10.0.0.0/8\t0.0.0.0/0\t0 : 65535\t80 : 80\t0x06/0xFF\t0x0000/0x0000\n");
     folder
 }
 
-/// Runs every line that is a command of ours.
-fn run_commands(document: &str, at_least: usize) {
+/// Runs every line that is a command of ours, and returns how many.
+fn run_commands(document: &str) -> usize {
     let folder = repository();
     let mut count = 0;
     for line in blocks(document, "sh").iter().flat_map(|block| block.lines().map(str::to_string)) {
@@ -39,17 +48,19 @@ fn run_commands(document: &str, at_least: usize) {
         assert_eq!(run.code, Some(0), "{document}: {command}\n{}\n{}", run.text(), run.stderr);
         count += 1;
     }
-    assert!(count >= at_least, "{document} has {count} commands");
+    count
 }
 
 #[test]
 fn the_commands_of_the_readme_work() {
-    run_commands("README.md", 8);
+    let count = run_commands("README.md");
+    assert!(count >= 8, "the README has {count} commands");
 }
 
 #[test]
 fn the_commands_of_the_guide_work() {
-    run_commands("docs/operators-guide.md", 12);
+    let count: usize = guide().iter().map(|page| run_commands(page)).sum();
+    assert!(count >= 12, "the guide has {count} commands");
 }
 
 #[test]
@@ -61,7 +72,7 @@ fn the_chain_file_of_the_guide_is_sound() {
              -> IPRewriter(pattern $EXTERNAL 1024-65535 - - 0 0) -> ToDevice(out);
          check[1] -> ToDevice(in); FromDevice(spare) -> Discard;",
     );
-    let chains = blocks("docs/operators-guide.md", "toml");
+    let chains: Vec<String> = guide().iter().flat_map(|page| blocks(page, "toml")).collect();
     assert_eq!(chains.len(), 5);
     folder.write("chain.toml", &chains[0]);
     let check = folder.millrace(&["check", "chain.toml", "--short"]);

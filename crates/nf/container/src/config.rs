@@ -177,8 +177,16 @@ fn namespace(kind: &str) -> Value {
 
 /// Adds to a configuration what Millrace needs, and the confinement.
 ///
-/// `root` and `control_group`: the paths of its root file system, and of its control group in each hierarchy.
-pub fn complete(config: &mut Value, terms: &Terms, ids: Ids, root: &Path, control_group: &Path) {
+/// `is_check`: whether its NF is only asked whether it would run. `root` and `control_group`: the paths of its root
+/// file system, and of its control group in each hierarchy.
+pub fn complete(
+    config: &mut Value,
+    terms: &Terms,
+    ids: Ids,
+    is_check: bool,
+    root: &Path,
+    control_group: &Path,
+) {
     if let Some(rights) = &terms.rights {
         *config = confined(config, rights, ids);
     } else if config["linux"].is_null() {
@@ -191,8 +199,12 @@ pub fn complete(config: &mut Value, terms: &Terms, ids: Ids, root: &Path, contro
         });
     }
     let mut environment: Vec<String> = read(config, "/process/env");
-    environment.retain(|entry| !entry.starts_with("MILLRACE_NF="));
+    let own = [nf::ENVIRONMENT, nf::CHECK_ENVIRONMENT];
+    environment.retain(|entry| !entry.split('=').next().is_some_and(|name| own.contains(&name)));
     environment.push(format!("{}={SOCKET}", nf::ENVIRONMENT));
+    if is_check {
+        environment.push(format!("{}=1", nf::CHECK_ENVIRONMENT));
+    }
     // The end of the first process must end the container; in a PID namespace shared with others it would
     // not.
     let mut namespaces: Vec<Value> = read(config, "/linux/namespaces");
@@ -404,7 +416,7 @@ mod tests {
     }
 
     fn completed(mut config: Value, terms: &Terms) -> Value {
-        complete(&mut config, terms, Ids::new(1_000_000_007), Path::new("/root"), Path::new("/group"));
+        complete(&mut config, terms, Ids::new(1_000_000_007), false, Path::new("/root"), Path::new("/group"));
         config
     }
 
@@ -552,6 +564,20 @@ mod tests {
         // Without `linux`, it has the namespaces of an ordinary container.
         let config = completed(json!({ "process": { "args": ["/nf"] } }), &terms(None, &[]));
         assert_eq!(config["linux"]["namespaces"].as_array().map(Vec::len), Some(6));
+    }
+
+    #[test]
+    fn only_a_check_says_that_it_is_one() {
+        for (is_check, expected) in [
+            (false, vec!["A=b", "MILLRACE_NF=fd:3"]),
+            (true, vec!["A=b", "MILLRACE_NF=fd:3", "MILLRACE_NF_CHECK=1"]),
+        ] {
+            let mut config = greedy();
+            config["process"]["env"] = json!(["MILLRACE_NF_CHECK=1", "A=b", "MILLRACE_NF=/elsewhere"]);
+            let (terms, ids) = (terms(Some(Rights::default()), &[]), Ids::new(1_000_000_007));
+            complete(&mut config, &terms, ids, is_check, Path::new("/root"), Path::new("/group"));
+            assert_eq!(config["process"]["env"], json!(expected));
+        }
     }
 
     #[test]

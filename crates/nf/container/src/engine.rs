@@ -202,6 +202,9 @@ fn arguments(
         add("--cpuset-cpus", cores.join(","));
     }
     add("--env", format!("{}={SOCKET_INSIDE}", nf::ENVIRONMENT));
+    if instance.is_check {
+        add("--env", format!("{}=1", nf::CHECK_ENVIRONMENT));
+    }
     add("--volume", format!("{}:{SOCKET_INSIDE}", socket.path.display()));
     let granted = rights.reads.iter().map(|path| (path, "ro"));
     for (path, mode) in granted.chain(rights.writes.iter().map(|path| (path, "rw"))) {

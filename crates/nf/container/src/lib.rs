@@ -74,8 +74,8 @@ fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> R
     let parts = made.map_err(|why| failed("make its container", &why))?;
     let terms = &instance.spec.terms;
     let ids = identity::Ids::new(user(instance));
-    let (enclosure, mut start) =
-        chosen.prepare(&folder, parts, terms, ids).map_err(|(what, why)| failed(what, &why))?;
+    let prepared = chosen.prepare(&folder, parts, terms, ids, instance.is_check);
+    let (enclosure, mut start) = prepared.map_err(|(what, why)| failed(what, &why))?;
     start.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
 
     let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;

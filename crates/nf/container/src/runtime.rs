@@ -66,7 +66,7 @@ fn try_out(runtime: Runtime) -> Result<(), String> {
     let terms = Terms { rights: Some(Rights::default()), ..Terms::default() };
     let parts = program::make(&nothing, &terms, &folder)?;
     let (enclosure, mut start) =
-        chosen.prepare(&folder, parts, &terms, Ids::new(FIRST_USER)).map_err(|(_, why)| why)?;
+        chosen.prepare(&folder, parts, &terms, Ids::new(FIRST_USER), false).map_err(|(_, why)| why)?;
     start.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let one = alone();
     let mut confined = enclosure.spawn(start).map_err(|error| error.to_string())?;
@@ -123,7 +123,7 @@ impl Chosen {
     }
 
     /// Writes a container's configuration; returns its enclosure, and the command that runs it with its
-    /// socket as the standard input.
+    /// socket as the standard input. `is_check`: whether its NF is only asked whether it would run.
     ///
     /// # Errors
     ///
@@ -134,9 +134,10 @@ impl Chosen {
         parts: ContainerParts,
         terms: &Terms,
         ids: Ids,
+        is_check: bool,
     ) -> Result<(Enclosure, std::process::Command), (&'static str, String)> {
         let ContainerParts { mut config, mut enclosure } = parts;
-        config::complete(&mut config, terms, ids, &folder.root(), &folder.control_group());
+        config::complete(&mut config, terms, ids, is_check, &folder.root(), &folder.control_group());
         let text = config.to_string();
         std::fs::write(folder.config(), text).map_err(|error| ("write config.json", error.to_string()))?;
         if let Some(beside) = self.must_not_see() {

@@ -169,6 +169,10 @@ pub struct Instance {
     /// Whether the link has yet to reclaim the packets of the last process.
     unreclaimed: AtomicBool,
     restarts: AtomicU64,
+    /// Whether the NF is only asked whether it would run.
+    pub is_check: bool,
+    /// Whether a process has been ready.
+    was_up: AtomicBool,
     /// Whether its start has failed so often that no worker should wait for it.
     hopeless: AtomicBool,
     pid: AtomicU64,
@@ -207,6 +211,10 @@ pub struct InstanceStatus {
     pub page: Option<Arc<Page>>,
     /// Why the last start failed.
     pub failure: Option<String>,
+    /// Whether any start failed.
+    pub has_failed: bool,
+    /// Why the first start failed, of an NF that the host starts and that was never ready.
+    pub refusal: Option<String>,
     /// Its warnings, each once.
     pub warnings: Vec<String>,
     /// Sentences about the isolation of the process: which parts are enforced and which are not.
@@ -306,6 +314,47 @@ impl Instance {
     /// Counts a restart.
     pub fn count_restart(&self) {
         self.restarts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The instance for a check: its NF is asked whether it would run.
+    #[must_use]
+    pub fn for_check(self) -> Instance {
+        Instance { is_check: true, ..self }
+    }
+
+    /// Notes that a process is ready.
+    pub(crate) fn set_was_up(&self) {
+        self.was_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a process has been ready.
+    pub fn was_up(&self) -> bool {
+        self.was_up.load(Ordering::Relaxed)
+    }
+
+    /// Whether no process of it was ever ready, and it was said why.
+    pub(crate) fn never_ran(&self) -> bool {
+        !self.was_up() && self.status().has_failed
+    }
+
+    /// Why its NF does not run at all: it refused its configuration, or its program is no NF. `None` once a
+    /// process has been ready, and for an NF that attaches by itself.
+    pub fn refusal(&self) -> Option<String> {
+        self.status().refusal.clone()
+    }
+
+    /// Notes why a start failed.
+    pub(crate) fn set_failure(&self, why: &str) {
+        let mut status = self.status();
+        (status.failure, status.has_failed) = (Some(why.into()), true);
+    }
+
+    /// Notes that the NF itself, or the system, refuses to run it: another start would end alike.
+    pub(crate) fn set_refusal(&self, why: &str) {
+        self.set_failure(why);
+        if !self.was_up() && self.spec.command.is_some() {
+            self.status().refusal.get_or_insert_with(|| why.into());
+        }
     }
 
     /// Sets whether its start has failed too often. Called by the supervisor.

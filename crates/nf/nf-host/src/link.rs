@@ -535,7 +535,9 @@ impl NfLink for ProcessLink {
     }
 
     fn stop(&mut self, out: &mut Completions) {
-        if self.instance.is_wanted() && matches!(self.instance.state(), NfState::Down | NfState::Starting) {
+        let is_down = matches!(self.instance.state(), NfState::Down | NfState::Starting);
+        // That it never ran is said already.
+        if self.instance.is_wanted() && is_down && !self.instance.never_ran() {
             self.instance.tell(format!("NF `{}` was down when the run ended", self.instance.spec.name));
         }
         self.instance.want(false);

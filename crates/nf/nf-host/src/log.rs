@@ -60,6 +60,11 @@ impl LogBuffer {
         kept.lines.push_back(line);
     }
 
+    /// Whether processes of the NF wrote any of the lines.
+    pub(crate) fn has_lines_of_nf(&self) -> bool {
+        lock(&self.0).lines.iter().any(|line| !line.starts_with("-- "))
+    }
+
     /// A copy of the stored lines.
     pub fn lines(&self) -> LogLines {
         lock(&self.0).clone()

@@ -189,6 +189,9 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
         start.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_for_all(name)));
     }
     start.env(nf::ENVIRONMENT, "fd:0");
+    if instance.is_check {
+        start.env(nf::CHECK_ENVIRONMENT, "1");
+    }
     let failed = |why: &dyn std::fmt::Display| failed(&format!("start {shown}"), why);
     let (process, pid): (Box<dyn NfProcess>, u64) = match &instance.spec.terms.rights {
         None => {

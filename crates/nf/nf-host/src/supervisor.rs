@@ -310,7 +310,9 @@ impl Watched {
     /// Stores a warning that may contain text of the NF. The number of warnings for each NF is bounded, and
     /// control characters are removed.
     fn tell(&mut self, warning: String) -> String {
-        let text: String = log::plain(&warning).chars().take(WARNING_CHARACTERS).collect();
+        // Lines stay lines, and none can be taken for one of the host's.
+        let lines: Vec<String> = warning.lines().map(log::plain).collect();
+        let text: String = lines.join("\n    ").chars().take(WARNING_CHARACTERS).collect();
         self.reported += usize::from(!self.instance.status().warnings.contains(&text));
         match self.reported.cmp(&MOST_WARNINGS) {
             std::cmp::Ordering::Less => self.instance.tell(text.clone()),
@@ -353,11 +355,12 @@ impl Watched {
                     drop(instance_status);
                     process.watch = Watch::new(Instant::now());
                     self.instance.set_hopeless(false);
+                    self.instance.set_was_up();
                     self.instance.hand_over(*session);
                     self.instance.set_state(NfState::Up);
                 }
             }
-            FromNf::Failed { why } => self.fail(format!("NF `{name}` does not run: {why}")),
+            FromNf::Failed { why } => self.refuse(format!("NF `{name}` does not run: {why}")),
             FromNf::Finding { text } => drop(self.tell(format!("NF `{name}`: {text}"))),
             FromNf::Over if self.instance.spec.has_elements => self.instance.set_over(),
             FromNf::HoldsRun { holds } if self.instance.spec.has_elements => {
@@ -377,7 +380,12 @@ impl Watched {
 
     fn fail(&mut self, why: String) {
         let why = self.tell(why);
-        self.instance.status().failure = Some(why);
+        self.instance.set_failure(&why);
+    }
+
+    fn refuse(&mut self, why: String) {
+        let why = self.tell(why);
+        self.instance.set_refusal(&why);
     }
 
     /// Ends a process for misbehaviour.
@@ -513,10 +521,19 @@ impl Watched {
                 Stage::Spawned => "; it said no hello: what it wrote says why, or it does not link the SDK",
                 _ => "; what it wrote says why",
             };
-            let mut instance_status = self.instance.status();
-            instance_status
-                .failure
-                .get_or_insert_with(|| format!("NF `{name}` ended before it was ready ({status}){hint}"));
+            let why = format!("NF `{name}` ended before it was ready ({status}){hint}");
+            // One that says nothing may do better the next time, unless it has had enough times.
+            let has_spoken = self.instance.log.has_lines_of_nf() && !status.starts_with("exit status: 0");
+            let refuses = ended_by_itself(status) && (has_spoken || self.back_off >= BACK_OFF.1);
+            let (has_failed, has_refused) = {
+                let status = self.instance.status();
+                (status.failure.is_some(), status.refusal.is_some())
+            };
+            match () {
+                () if refuses && !has_refused => self.instance.set_refusal(&why),
+                () if !has_failed => self.instance.set_failure(&why),
+                () => {}
+            }
         }
         process.stage = Stage::Gone;
         self.wishes.clear(&self.instance);
@@ -601,10 +618,18 @@ impl Watched {
                 }
             }
             Err(why) => {
-                self.fail(why);
+                self.refuse(why);
                 self.instance.set_state(NfState::Down);
                 self.start_later(Duration::ZERO);
             }
         }
     }
+}
+/// Whether a process chose its end: one that crashed, or was killed, may do better the next time. Container runtimes
+/// report a signal as a status from 128 on.
+fn ended_by_itself(status: &str) -> bool {
+    let code = status
+        .strip_prefix("exit status: ")
+        .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+    code.and_then(|code| code.parse().ok()).is_some_and(|code: u32| code < 128)
 }

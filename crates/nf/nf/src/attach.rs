@@ -3,7 +3,7 @@
 use crate::handler::{Handler, MOST_HANDLERS};
 use crate::message::{FromNf, Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf, Welcome};
 use crate::socket::Socket;
-use crate::{ENVIRONMENT, NfError};
+use crate::{ENVIRONMENT, IS_STARTED_BY_HOST, NfError};
 use shm::PacketRegion;
 use shm::descriptor::LAYOUT_VERSION;
 use shm::memfd::inherited;
@@ -11,6 +11,7 @@ use shm::page::Page;
 use shm::ring::RingFile;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long the host may take to answer.
@@ -201,6 +202,7 @@ fn open(options: &Options) -> Result<Socket, NfError> {
     let host = host.filter(|host| !host.is_empty()).ok_or(NfError::NoHost)?;
     match host.strip_prefix("fd:") {
         Some(number) => {
+            IS_STARTED_BY_HOST.store(true, Ordering::Relaxed);
             // If the host dies, the memory that this process uses has no owner any more. In a confined
             // process the call is refused: the host has set this signal already, and the process must not
             // remove it.

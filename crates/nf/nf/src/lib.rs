@@ -56,6 +56,8 @@ pub use link::{Held, Link};
 pub use metadata::Metadata;
 pub use neighbours::Neighbour;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// The environment variable with the address of the host: `fd:N`, a socket that this program inherited, or
 /// the path of a daemon's socket.
 pub const ENVIRONMENT: &str = "MILLRACE_NF";
@@ -63,8 +65,16 @@ pub const ENVIRONMENT: &str = "MILLRACE_NF";
 /// The environment variable with the name of the NF in the chain, which a daemon needs.
 pub const NAME_ENVIRONMENT: &str = "MILLRACE_NF_NAME";
 
+/// The environment variable that is set when the host only asks whether the NF would run; see
+/// [`Link::is_check`].
+pub const CHECK_ENVIRONMENT: &str = "MILLRACE_NF_CHECK";
+
+/// Whether a host has started this process, and reports what it sends.
+pub(crate) static IS_STARTED_BY_HOST: AtomicBool = AtomicBool::new(false);
+
 /// An error between an NF and its host. Its `Debug` text is the same sentence, because a `main` that returns
-/// the error prints it by `Debug`.
+/// the error prints it by `Debug`; only a reason that the host was told, which started the program and prints
+/// it, is not in it.
 #[derive(thiserror::Error)]
 pub enum NfError {
     /// The program was not started by Millrace.
@@ -117,6 +127,12 @@ pub enum NfError {
 
 impl std::fmt::Debug for NfError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(self, f)
+        match self {
+            // The host prints the reason: it is not to be read twice.
+            NfError::CannotStart(_) if IS_STARTED_BY_HOST.load(Ordering::Relaxed) => {
+                f.write_str("this network function cannot run; its host was told why")
+            }
+            _ => std::fmt::Display::fmt(self, f),
+        }
     }
 }

@@ -95,6 +95,13 @@ impl Link {
         self.ends.say(&FromNf::Failed { why: why.into() });
     }
 
+    /// Whether the host only asks whether the NF would run with its configuration (`millrace check --ask`). No
+    /// packets will come. An NF checks its configuration and reports that it is ready, or fails; it need not do
+    /// what others would notice, such as opening a connection.
+    pub fn is_check(&self) -> bool {
+        std::env::var_os(crate::CHECK_ENVIRONMENT).is_some()
+    }
+
     /// The NF's name in the chain.
     pub fn name(&self) -> &str {
         &self.ends.welcome().name

@@ -7,9 +7,9 @@
 
 use crate::Random;
 
-/// Secret of one table's hash.
+/// Secret of a hash of keys.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seed([u64; 8]);
+pub struct Seed([u64; 8]);
 
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
@@ -19,13 +19,14 @@ fn fold(a: u64, b: u64) -> u64 {
 
 impl Seed {
     /// Expands a number into the secret.
-    pub(super) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         Self(std::array::from_fn(|_| random.bits() | 1))
     }
 
+    /// The hash of a key.
     #[inline(always)]
-    pub(super) fn hash<const W: usize>(&self, key: &[u64; W]) -> u64 {
+    pub fn hash<const W: usize>(&self, key: &[u64; W]) -> u64 {
         let s = &self.0;
         let mut sum = 0;
         let mut i = 0;

@@ -31,11 +31,11 @@ mod records;
 mod tests;
 
 pub use growth::MIGRATE_BUCKETS;
+pub use hash::Seed;
 
 use crate::TableError;
 pub use records::RecordId;
 
-use hash::Seed;
 use index::{Growth, Index};
 use records::Records;
 

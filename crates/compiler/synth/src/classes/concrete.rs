@@ -336,7 +336,7 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
             None => table.lookup(&key).unwrap_or(0),
             Some(_) => match table.create(&key, &args, self.now_ns) {
                 Created::Record(record) => record,
-                Created::Refused => 0,
+                Created::Refused | Created::Wait => 0,
             },
         })
     }

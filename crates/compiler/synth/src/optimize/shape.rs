@@ -92,7 +92,11 @@ fn merge(program: &mut Program) {
         }
         program.blocks[id.index()] = block;
     }
-    rename(program, |value| renamed[value.0 as usize].unwrap_or(value));
+    // Blocks that nothing leads to may read what is no longer defined; they go next.
+    for id in order {
+        let block = &mut program.blocks[id.index()];
+        rename(block, |value| renamed[value.0 as usize].unwrap_or(value));
+    }
 }
 
 fn take(program: &mut Program, id: BlockId) -> Block {
@@ -100,13 +104,11 @@ fn take(program: &mut Program, id: BlockId) -> Block {
     std::mem::replace(&mut program.blocks[id.index()], empty)
 }
 
-/// Replaces every value that is read.
-fn rename(program: &mut Program, mut name: impl FnMut(Value) -> Value) {
-    for block in &mut program.blocks {
-        let mut each = |value: &mut Value| *value = name(*value);
-        block.insts.iter_mut().for_each(|(_, inst)| inst.map_operands(&mut each));
-        block.term.map_operands(each);
-    }
+/// Replaces every value that a block reads.
+fn rename(block: &mut Block, name: impl Fn(Value) -> Value) {
+    let mut each = |value: &mut Value| *value = name(*value);
+    block.insts.iter_mut().for_each(|(_, inst)| inst.map_operands(&mut each));
+    block.term.map_operands(each);
 }
 
 /// Removes unreachable blocks, and numbers blocks and values without gaps.
@@ -127,5 +129,7 @@ fn compact(program: &mut Program) {
             define(rec);
         }
     }
-    rename(program, |value| value_of.get(value.0 as usize).copied().flatten().unwrap_or(value));
+    for block in &mut program.blocks {
+        rename(block, |value| value_of.get(value.0 as usize).copied().flatten().unwrap_or(value));
+    }
 }

@@ -59,6 +59,8 @@ pub struct Recorder {
     values: Vec<TermUse>,
     /// For each cell of the program, whether it only notes a time.
     noted: Vec<bool>,
+    /// The tables that the last packet asked for a record of its own.
+    asked: Vec<u16>,
 }
 
 struct Walk<'a, 's, B: ?Sized> {
@@ -68,6 +70,7 @@ struct Walk<'a, 's, B: ?Sized> {
     frame: Frame<'a, B>,
     values: &'a mut [TermUse],
     noted: &'a [bool],
+    asked: &'a mut Vec<u16>,
     records: Vec<Record>,
     /// Changes of cells and records.
     effects: Vec<Inst>,
@@ -83,6 +86,11 @@ impl Recorder {
     pub fn new(program: &Verified) -> Recorder {
         let values = vec![TermUse::same(0); program.value_count()];
         Recorder { values, noted: noted_cells(program), ..Recorder::default() }
+    }
+
+    /// The tables that the last packet asked for a record of its own, as far as its path was recorded.
+    pub fn asked(&self) -> &[u16] {
+        &self.asked
     }
 
     /// Records the path of a packet that entered by an input. Nothing is changed: neither the packet, nor
@@ -101,6 +109,7 @@ impl Recorder {
     ) -> Result<Recording, Refusal> {
         self.code.clear();
         self.sums.clear();
+        self.asked.clear();
         let entry = *program.entries.get(input).ok_or(Refusal::Never("it has no such entry"))?;
         if u32::from(layout.bytes()) > packet.len() {
             return Err(Refusal::Never("it is too short"));
@@ -112,6 +121,7 @@ impl Recorder {
             frame: Frame::new(packet, buffer, layout),
             values: &mut self.values,
             noted: &self.noted,
+            asked: &mut self.asked,
             records: vec![],
             effects: vec![],
             tallies: vec![],
@@ -425,6 +435,9 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             Term::Lookup { table, key, args, rec, hit, miss, .. } => {
                 // An existing record is found by a creation as by a lookup.
                 let miss = args.is_none().then_some(*miss);
+                if miss.is_none() {
+                    self.asked.push(*table);
+                }
                 self.look_up(program, *table, key, (*rec, *hit), miss)?
             }
         })

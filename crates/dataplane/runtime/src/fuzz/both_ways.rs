@@ -75,14 +75,13 @@ const NFS: &[Nf] = &[
     },
     // Two networks with the same addresses, each with a translator of its own: packets of one flow come in by
     // two ways in turn.
-    Nf {
-        text: "{ input[0] -> rr :: RoundRobinSwitch; \
+    straight(
+        "{ input[0] -> rr :: RoundRobinSwitch; \
                rr[0] -> Print(CONTENTS false, ACTIVE false) -> a :: IPRewriter(pattern 203.0.113.10@ 1024-65535# - - 0 1, drop, SEED 1) -> [0]output; \
                rr[1] -> Print(CONTENTS false, ACTIVE false) -> b :: IPRewriter(pattern 203.0.113.20@ 1024-65535# - - 0 1, drop, SEED 1) -> [0]output; \
                input[1] -> c :: IPClassifier(dst host 203.0.113.10@, -); c[0] -> [1]a; c[1] -> [1]b; \
                a[1] -> [1]output; b[1] -> [1]output }",
-        turns_back: true,
-    },
+    ),
 ];
 
 /// The most NFs in a row.
@@ -135,5 +134,5 @@ pub fn fuzz_both_ways(data: &[u8]) -> u64 {
         let other = (more > 0).then(|| tcp::another(&frame, more + at)).flatten();
         [Some(frame), other]
     });
-    all_do_the_same(&Setup { text, frames: frames.flatten().collect(), burst, step_ns }).hits
+    all_do_the_same(&Setup { text, frames: frames.flatten().collect(), burst, step_ns, is_timed: false }).hits
 }

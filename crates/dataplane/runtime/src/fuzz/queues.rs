@@ -53,5 +53,5 @@ pub fn fuzz_queues(data: &[u8]) -> u64 {
     let text = with_queues(&text, &mut choices);
     let burst = 1 + choices.byte() % 64;
     let frames = (0..4 + choices.byte() % 30).map(|_| frame(&mut choices)).collect();
-    all_do_the_same(&Setup { text, frames, burst, step_ns: 0 }).hits
+    all_do_the_same(&Setup { text, frames, burst, step_ns: 0, is_timed: false }).hits
 }

@@ -152,5 +152,5 @@ pub fn fuzz_routers(data: &[u8]) -> u64 {
     let burst = 1 + choices.byte() % 64;
     let frames = (0..4 + choices.byte() % 40).map(|_| frame(&mut choices)).collect();
     let step_ns = *choices.one_of(STEPS_NS);
-    all_do_the_same(&Setup { text, frames, burst, step_ns }).unions as u64
+    all_do_the_same(&Setup { text, frames, burst, step_ns, is_timed: false }).unions as u64
 }

@@ -1,7 +1,13 @@
-use super::{fuzz_both_ways, fuzz_forms, fuzz_queues, fuzz_routers, run_changing};
+use super::{
+    Choices, How, LEFT_OUT, Setup, all_do_the_same, frame, fuzz_both_ways, fuzz_classes, fuzz_forms,
+    fuzz_queues, fuzz_routers, run, run_changing,
+};
 use chain::FusedElements;
+use packet::checksum;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 use worker::fusion::FlowCache;
 
 /// The number of chains, unless `MILLRACE_CHAINS` sets another.
@@ -9,13 +15,39 @@ fn cases() -> u32 {
     std::env::var("MILLRACE_CHAINS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(150)
 }
 
+/// A chain takes a third of a second.
+const SLOW: Duration = Duration::from_secs(10);
+
+/// Tells the bytes of a chain that fails, or that takes much longer than others: `MILLRACE_CASE` runs that chain alone,
+/// and a file of these bytes in `fuzz/regressions` keeps it.
+fn with_case<T>(data: &[u8], form: impl Fn(&[u8]) -> T) -> T {
+    struct Tells<'a>(&'a [u8], Instant);
+    impl Drop for Tells<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() || self.1.elapsed() > SLOW {
+                let hex: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+                eprintln!("MILLRACE_CASE={hex}");
+            }
+        }
+    }
+    let _tells = Tells(data, Instant::now());
+    form(data)
+}
+
+/// The chain of `MILLRACE_CASE`.
+fn one_case() -> Option<Vec<u8>> {
+    let hex = std::env::var("MILLRACE_CASE").ok()?;
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal digits");
+    Some((0..hex.len()).step_by(2).map(byte).collect())
+}
+
 /// Runs random chains, and returns the number of packets that the flow cache handled.
-fn run_chains(form: fn(&[u8]) -> u64) -> u64 {
+fn run_chains(form: impl Fn(&[u8]) -> u64) -> u64 {
     let config = ProptestConfig { cases: cases(), ..ProptestConfig::default() };
     let hits = std::cell::Cell::new(0);
     let mut runner = TestRunner::new(config);
     let tried = runner.run(&prop::collection::vec(any::<u8>(), 40..900), |data| {
-        hits.set(hits.get() + form(&data));
+        hits.set(hits.get() + with_case(&data, &form));
         Ok(())
     });
     tried.unwrap_or_else(|failed| panic!("{failed}"));
@@ -46,6 +78,92 @@ fn routers_in_a_row_do_the_same_fused() {
     assert!(unions > u64::from(cases()) / 8, "{unions} unions only");
 }
 
+#[test]
+fn chains_of_all_classes_do_the_same_fused() {
+    if let Some(data) = one_case() {
+        fuzz_classes(&data);
+        return;
+    }
+    let (number, hits) = (std::cell::Cell::new(0u16), std::cell::Cell::new(0));
+    let counts = std::cell::RefCell::new(BTreeMap::<String, usize>::new());
+    run_chains(|data| {
+        // Each case is made for another piece, so that few cases have all.
+        let mut data = data.to_vec();
+        data[..2].copy_from_slice(&number.replace(number.get().wrapping_add(1)).to_le_bytes());
+        let (classes, found) = with_case(&data, fuzz_classes);
+        classes
+            .into_iter()
+            .for_each(|(class, count)| *counts.borrow_mut().entry(class).or_default() += count);
+        hits.set(hits.get() + found);
+        found
+    });
+    let counts = counts.into_inner();
+    let mut missing = vec![];
+    for class in crate::registry::names() {
+        let count = counts.get(class).copied().unwrap_or(0);
+        match LEFT_OUT.iter().find(|(left_out, _)| *left_out == class) {
+            Some((_, reason)) => println!("{class:24} left out: {reason}"),
+            None => println!("{class:24} {count}"),
+        }
+        if count == 0 && !LEFT_OUT.iter().any(|(left_out, _)| *left_out == class) {
+            missing.push(class);
+        }
+    }
+    // 200 chains have every piece at least once.
+    assert!(missing.is_empty() || cases() < 200, "no chain had {missing:?}");
+    assert!(hits.get() > u64::from(cases()), "the flow cache decided about {} packets only", hits.get());
+}
+
+/// The first packet of such a flow leaves by the forward output, all later ones by that of the replies.
+#[test]
+fn a_flow_that_is_its_own_reply_does_the_same_fused() {
+    let text = "FromDevice(in) -> CheckIPHeader(14) -> ip :: IPClassifier(tcp or udp);
+        ip -> IPRewriter(pattern 10.0.0.9 80 10.0.0.9 80 0 0) -> r :: IPRewriter(keep 0 1);
+        r[0] -> first :: Counter -> ToDevice(out0); r[1] -> later :: Counter -> ToDevice(out1);";
+    let seed: Vec<u8> = (0..2_000u32).map(|at| (at * at / 7) as u8).collect();
+    let mut choices = Choices(&seed);
+    let frames: Vec<Vec<u8>> = (0..20).map(|_| frame(&mut choices)).collect();
+    for burst in [1, 7, 64] {
+        let setup = Setup { text: text.into(), frames: frames.clone(), burst, step_ns: 0, is_timed: false };
+        all_do_the_same(&setup);
+        let how = How {
+            fused: FusedElements::All,
+            evaluator: false,
+            cache: FlowCache::Eager,
+            pass_queues: true,
+            one_by_one: false,
+        };
+        let (seen, _) = run(&setup, how).expect("a run");
+        let count =
+            |name: &str| seen.counters.iter().find(|book| book.0.starts_with(name)).map_or(0, |book| book.1);
+        assert_eq!(count("first"), 2, "one for each protocol");
+        assert!(count("later") > 20, "{}", count("later"));
+    }
+}
+
+/// Two flows to one server from one port: each new mapping ends the other one's, whose packets in the same burst find it
+/// in the flow cache.
+#[test]
+fn a_mapping_that_another_one_ends_is_not_used_any_more() {
+    let text = "FromDevice(in) -> CheckIPHeader(14) -> ip :: IPClassifier(tcp or udp);
+        m :: RoundRobinIPMapper(- - 10.0.0.8 - 0 0, - - 10.0.0.7 - 0 0);
+        ip -> r :: IPRewriter(m) -> ToDevice(out0);";
+    let flow = |target: u8, port: u8| {
+        let mut frame = frame(&mut Choices(&[0, 0, 0, 1, 0, 0, 0, 0, 0, 5, 0, 0, 5]));
+        (frame[32], frame[35]) = (target, port);
+        assert!(checksum::set_ipv4_header(frame.as_mut_slice(), 14, 20));
+        frame
+    };
+    // First those that nobody ends.
+    let alone = (10..18).map(|port| flow(0, port));
+    let frames: Vec<Vec<u8>> =
+        alone.chain((0..40).map(|at| flow(at % 3, [1, 1, 1, 2, 3][usize::from(at) % 5]))).collect();
+    for burst in [1, 7, 64] {
+        let setup = Setup { text: text.into(), frames: frames.clone(), burst, step_ns: 0, is_timed: false };
+        assert!(all_do_the_same(&setup).hits > 0);
+    }
+}
+
 /// The seeds of the fuzzing, and every input that once failed.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
@@ -53,6 +171,7 @@ fn seeds_and_regressions_of_fuzzing_hold() {
         ("chain_forms", fuzz_forms as fn(&[u8]) -> u64),
         ("chain_answers", fuzz_both_ways),
         ("chain_queues", fuzz_queues),
+        ("chain_classes", |data| fuzz_classes(data).1),
     ] {
         testkit::replay::replay(target, 4, |data| {
             form(data);

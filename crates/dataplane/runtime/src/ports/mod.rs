@@ -24,7 +24,7 @@ use diag::{Diagnostic, Diagnostics};
 use element::configure::{Direction, MissingDevice};
 use handle::Queue;
 use packet::MacAddr;
-use port::capture::CaptureReader;
+use port::capture::{CaptureReader, is_compressed_name};
 use port::dpdk::EalOptions;
 use port::file::{same_file, whole_name};
 use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Port, PortError};
@@ -53,6 +53,8 @@ pub struct Ports {
     machine: Machine,
     /// What this machine lacks for the port that was opened last.
     missing: Option<MissingDevice>,
+    /// How many ports the machine refused to open.
+    refused_by_machine: usize,
     /// Devices that were reported as missing.
     reported: HashSet<String>,
     /// PCI devices of the chain: DPDK needs them at its start.
@@ -108,6 +110,7 @@ impl Ports {
             dry: false,
             machine: Machine::This,
             missing: None,
+            refused_by_machine: 0,
             reported: HashSet::new(),
             pci,
             dpdk: None,
@@ -118,6 +121,11 @@ impl Ports {
             memory,
             is_prepared: false,
         }
+    }
+
+    /// Whether nothing is opened.
+    pub fn is_dry(&self) -> bool {
+        self.dry
     }
 
     /// Opens ports for a check only from now on. With [`Machine::Any`], devices need not be here.
@@ -292,7 +300,7 @@ impl Ports {
         let options = CaptureOptions { read: Some(path.to_path_buf()), passes, ..CaptureOptions::default() };
         let workers = self.workers;
         self.share(Key::Read(number, key), name, Direction::Receive, |ports| {
-            let port = CapturePort::open(name, &options).map_err(|error| error.to_string())?;
+            let port = CapturePort::open(name, &options).map_err(|error| ports.refused(&error))?;
             if workers > 1 {
                 ports.notes.push(format!("{name}: a capture is read by one worker, which gives the others the packets of their flows"));
             }
@@ -301,6 +309,9 @@ impl Ports {
     }
 
     fn write(&mut self, path: &Path, link_type: Option<u32>, name: &str) -> Opened {
+        if is_compressed_name(path) {
+            return Err(PortError::CompressedOutput { path: path.to_path_buf() }.to_string());
+        }
         let key = whole_name(path);
         let reads = |port: &PortDecl| matches!(&port.kind, PortKind::Local(PortSource::Capture { path: read, .. }, _) if same_file(read, path));
         if self.opened.contains_key(&Key::Read(None, key.clone())) || self.declared.iter().any(reads) {
@@ -315,8 +326,8 @@ impl Ports {
         }
         let options =
             CaptureOptions { write: Some(path.to_path_buf()), link_type, ..CaptureOptions::default() };
-        self.share(Key::Write(key), name, Direction::Send, |_| {
-            Ok(Box::new(CapturePort::open(name, &options).map_err(|error| error.to_string())?))
+        self.share(Key::Write(key), name, Direction::Send, |ports| {
+            Ok(Box::new(CapturePort::open(name, &options).map_err(|error| ports.refused(&error))?))
         })
     }
 
@@ -354,20 +365,36 @@ impl Ports {
         }
     }
 
+    /// The message of an error, which is counted if the machine refused to open the port.
+    fn refused(&mut self, error: &PortError) -> String {
+        self.refused_by_machine += usize::from(error.is_of_machine());
+        error.to_string()
+    }
+
+    /// Counts what the machine refused to an element that opens something by itself.
+    pub fn count_refusal_by_machine(&mut self) {
+        self.refused_by_machine += 1;
+    }
+
+    /// How much the machine refused to open.
+    pub fn refused_by_machine(&self) -> usize {
+        self.refused_by_machine
+    }
+
     fn start_device(&mut self, spec: &str) -> Result<Vec<Option<Box<dyn Port>>>, String> {
         let spec = DpdkSpec::parse(spec).map_err(|error| error.to_string())?;
         let dpdk = match &self.dpdk {
             Some(dpdk) => Arc::clone(dpdk),
             None => {
                 let options = EalOptions { pci: self.pci.clone(), ..EalOptions::default() };
-                let dpdk = Dpdk::start(&options, self.memory).map_err(|error| error.to_string())?;
+                let dpdk = Dpdk::start(&options, self.memory).map_err(|error| self.refused(&error))?;
                 Arc::clone(self.dpdk.insert(Arc::new(dpdk)))
             }
         };
         let queues = u16::try_from(self.workers).map_err(|_| "there are more workers than queues can be")?;
         let ports = dpdk.open(&spec, queues).map_err(|error| {
             let fewer = if queues > 1 { "; with one worker it needs one queue only" } else { "" };
-            format!("{error}{fewer}")
+            format!("{}{fewer}", self.refused(&error))
         })?;
         Ok(ports.into_iter().map(|port| Some(Box::new(port) as Box<dyn Port>)).collect())
     }

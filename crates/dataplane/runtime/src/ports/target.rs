@@ -14,6 +14,8 @@ const INTERFACES: &str = "/sys/class/net";
 const PCI_DEVICES: &str = "/sys/bus/pci/devices";
 /// The most bytes of an interface's name in Linux.
 const MOST_NAME_BYTES: usize = 15;
+/// The most interfaces that a message lists.
+const MOST_LISTED: usize = 8;
 /// In front of the name of an interface in configurations for netmap. The interface is opened without netmap.
 const NETMAP: &str = "netmap:";
 
@@ -125,10 +127,36 @@ impl std::fmt::Display for Unavailable {
 fn no_interface(name: &str) -> Unavailable {
     Unavailable::Missing(MissingDevice {
         message: format!("this machine has no network interface `{name}`"),
-        help: "name one of the machine that runs the chain (`ip link` lists them), a DPDK device such as \
-               `net_af_packet0,iface=eth0`, or a PCI address"
-            .into(),
+        help: interface_help(name, interfaces()),
     })
+}
+
+/// The network interfaces of this machine.
+fn interfaces() -> Vec<String> {
+    let names = std::fs::read_dir(INTERFACES).into_iter().flatten().flatten();
+    let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// What to write in place of an interface that this machine, which has `names`, does not have.
+fn interface_help(name: &str, names: Vec<String>) -> String {
+    if let Some(help) = did_you_mean(name, &names) {
+        return help;
+    }
+    let known = match names.as_slice() {
+        [] => String::new(),
+        few if few.len() <= MOST_LISTED => format!("this machine has {}; ", few.join(", ")),
+        many => format!(
+            "this machine has {} and {} more; ",
+            many[..MOST_LISTED].join(", "),
+            many.len() - MOST_LISTED
+        ),
+    };
+    format!(
+        "{known}name one of the machine that runs the chain (`ip link` lists them), a DPDK device such as \
+         `net_af_packet0,iface=eth0`, or a PCI address"
+    )
 }
 
 /// Looks for a device on this machine and opens nothing. `device` is the value of `device = "..."` or a
@@ -226,6 +254,16 @@ pub(super) fn device_spec(device: &str, workers: usize) -> Result<String, String
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_interface_is_told_with_those_that_there_are() {
+        let names = |count: usize| (0..count).map(|at| format!("enp{at}s0")).collect::<Vec<_>>();
+        assert_eq!(interface_help("enp1so", names(2)), "did you mean `enp1s0`?");
+        let help = interface_help("wlan", names(2));
+        assert!(help.starts_with("this machine has enp0s0, enp1s0; name one"), "{help}");
+        assert!(interface_help("wlan", names(10)).contains("enp7s0 and 2 more; "));
+        assert!(interface_help("wlan", vec![]).starts_with("name one"));
+    }
 
     #[test]
     fn a_device_without_a_driver_is_told_apart() {

@@ -9,14 +9,16 @@
 //! A table that changes an earlier result invalidates entries: those that use a removed record, or all
 //! entries if the table does not report which record changed.
 
+use super::admission::Admission;
 use super::compiled::CompiledRegion;
 use super::cpu::{aside, compiled};
 use super::entries::{GRAIN_NS, Generation, MergeInto};
 use super::fast_work::FastWork;
 use super::first_packet::FirstPacket;
+use super::makers::Makers;
 use codegen::{CodegenError, Engine, SlotBuffer};
 use ir::eval::{Buffer, EvalState, Exit};
-use ir::{HeldRecord, Merge, Table, Tables, Term, Verified};
+use ir::{HeldRecord, Merge, Table, Tables, Verified};
 use serde::{Deserialize, Serialize};
 use shm::Packet;
 use std::sync::Arc;
@@ -183,6 +185,8 @@ pub struct Cache {
     how: FlowCache,
     is_evaluated: bool,
     whole: Arc<Verified>,
+    /// The tables in which the program makes records.
+    pub(crate) makers: Makers,
     /// The work of the fast paths of its inputs, and whether there are unions for them.
     fast: Vec<Option<FastWork>>,
     pub(super) has_unions: bool,
@@ -209,13 +213,14 @@ pub struct Cache {
     first_entries: FirstEntries,
     /// The time for recording until the next attempt.
     left: Duration,
-    /// The time until then for flows whose entry would not be worth its lookup: each of their packets is recorded anew.
+    /// The time until then for flows whose entry would not be worth its lookup.
     left_for_others: Duration,
     /// The packets that are looked at until then.
     looks_left: u32,
     /// The templates and entries that were added since the last attempt began, and whether packets were recorded.
     learnt: u32,
     has_followed: bool,
+    admission: Admission,
     /// Milliseconds between two attempts, and milliseconds since the last.
     pace: u32,
     waited: u32,
@@ -232,6 +237,7 @@ impl Cache {
             inputs: vec![Input::New; whole.entries.len()],
             have_records: vec![how == FlowCache::Eager; whole.entries.len()],
             follower: Recorder::new(&whole),
+            makers: Makers::of(&whole),
             whole,
             fast: made.fast_work.clone(),
             has_unions: true,
@@ -251,6 +257,7 @@ impl Cache {
             looks_left: LOOKS,
             has_followed: false,
             learnt: 0,
+            admission: Admission::new(),
             pace: 1,
             waited: 0,
             counts: CacheCounts::default(),
@@ -259,12 +266,35 @@ impl Cache {
 
     /// Whether a program may have flows with entries.
     pub(crate) fn can_help(how: FlowCache, whole: &Verified) -> bool {
-        let makes = |block: &ir::Block| matches!(block.term, Term::Lookup { args: Some(_), .. });
         match how {
             FlowCache::Never => false,
-            FlowCache::Off => whole.blocks.iter().any(makes),
+            FlowCache::Off => !Makers::of(whole).is_empty(),
             FlowCache::Auto | FlowCache::Eager => true,
         }
+    }
+
+    /// How many of these packets come before the first one whose flow has no entry.
+    pub(crate) fn knows_first(&self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
+        let (Some(Input::Cached(layout)), Some(entries)) = (self.inputs.get(input), &self.entries) else {
+            return 0;
+        };
+        let key = |packet: &Packet| layout.read(packet, &SlotBuffer(*packet), input);
+        let is_live = |index: &&u16| {
+            key(&packets[usize::from(**index)]).is_some_and(|key| entries.find(&key) == Some(true))
+        };
+        if self.is_small() { list.iter().take_while(is_live).count() } else { 0 }
+    }
+
+    /// Whether merging all entries takes no time worth mentioning.
+    pub(crate) fn is_small(&self) -> bool {
+        [&self.entries, &self.retired].into_iter().flatten().all(|it| it.len() <= FEW)
+    }
+
+    /// Merges all that entries counted, and tells the tables that nothing more is counted.
+    pub(crate) fn begin_rest(&mut self, tables: &mut dyn Tables, now_ns: u64) {
+        self.merge(tables, now_ns);
+        let is_merged = [&self.entries, &self.retired].into_iter().flatten().all(|it| it.len() <= MANY);
+        self.makers.tell(tables, is_merged);
     }
 
     /// Whether so many packets of an input use the cache. Else they run through the whole program, and are counted here:
@@ -275,7 +305,8 @@ impl Cache {
             return false;
         }
         let has_entries = self.entries.is_some() || self.retired.is_some();
-        let takes = has_entries || self.is_recording();
+        let passes_by = has_entries && self.how != FlowCache::Eager && self.admission.passes_by(packets);
+        let takes = !passes_by && (has_entries || self.is_recording());
         if !takes {
             self.count(0, packets);
         }
@@ -399,9 +430,11 @@ impl Cache {
     }
 
     /// The templates' program and its table; `None` until both exist.
-    pub(crate) fn program(&mut self) -> Option<(&Engine, &mut dyn Tables)> {
+    pub(crate) fn program(&mut self, tables: &mut dyn Tables) -> Option<(&Engine, &mut dyn Tables)> {
         let front = self.program.as_ref()?;
-        Some((&front.engine, &mut self.entries.as_mut()?.entries))
+        let entries = &mut self.entries.as_mut()?.entries;
+        entries.begin(self.makers.may_end_others(tables));
+        Some((&front.engine, entries))
     }
 
     /// Counts the packets that ran through the templates' program only, and those that needed the whole
@@ -467,8 +500,10 @@ impl Cache {
             _ => return None,
         };
         let key = layout.read(packet, buffer, input)?;
-        let is_known = self.entries.as_ref().is_some_and(|it| it.is_live(&key));
-        if is_known {
+        let known = self.entries.as_ref().and_then(|entries| entries.find(&key));
+        // One that is over shows that others end the flow's records: a new one would not last.
+        let has_one = known.is_some_and(|is_live| is_live || self.how != FlowCache::Eager);
+        if has_one || self.admission.is_refused(&key) {
             return None;
         }
         self.has_followed = true;
@@ -481,10 +516,17 @@ impl Cache {
             }
             Err(refusal) => Some(refusal),
         };
+        if refusal != Some(Refusal::New)
+            && !self.makers.may_be_ended(self.follower.asked())
+            && let Some(entries) = &mut self.entries
+        {
+            entries.note_harmless(&key);
+        }
         if self.how != FlowCache::Eager {
             let taken = start.elapsed();
             self.left = self.left.saturating_sub(taken);
             if !is_worth {
+                self.admission.refuse(&key);
                 self.left_for_others = self.left_for_others.saturating_sub(taken);
             }
         }
@@ -504,7 +546,8 @@ impl Cache {
         let Recording { template, numbers, lines, saved } = recorded;
         let takes = |fast: &&FastWork| matches!(template.exit, Exit::Emit(port) if fast.is_to(port));
         let fast = self.fast.get(input).and_then(Option::as_ref).filter(takes).filter(|_| self.has_unions);
-        if !self.how.is_worth(&saved, fast) {
+        let may_join = self.how == FlowCache::Auto && fast.is_none() && saved.states > 0;
+        if !(self.how.is_worth(&saved, fast) || may_join && self.admission.admits_all()) {
             return false;
         }
         // A flow that one table knows has to show that it goes on: an entry saves little, and costs as much.
@@ -553,9 +596,13 @@ impl Cache {
 
     /// Housekeeping, once in a millisecond.
     pub(crate) fn tick(&mut self, tables: &mut dyn Tables, now_ns: u64) {
+        self.makers.tick();
         self.waited += 1;
+        self.admission.tick(self.counts.hits, self.counts.whole, self.learnt > 0);
         if self.waited >= self.pace {
+            let has_progress = self.admission.take_progress();
             (self.pace, self.left) = match self.learnt {
+                0 if has_progress => (1, TRYING),
                 0 if self.has_followed => ((self.pace * 2).min(SLOWEST), TRYING),
                 0 => (self.pace, TRYING),
                 _ => (1, LEARNING),

@@ -5,8 +5,10 @@
 //! A record that is gone is removed from its entries first, since its memory may be another record's by then.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
+use super::flow_set::FlowSet;
 use super::users::{Ending, Users};
 use ir::{Created, HeldRecord, Merge, Table, Tables};
+use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use synth::template::{KEY_WORDS, Template, cache_entry};
 use table::TableError;
@@ -19,6 +21,10 @@ const MERGED_EACH_MS: u32 = 1000;
 /// An entry that no packet uses any more is removed after this time, and one that no packet ever used.
 const IDLE_NS: u64 = 4_000_000_000;
 const UNUSED_MS: u32 = 1000;
+/// For so long it is known that an entry is over, while the table has room: a flow whose records others keep ending gets
+/// none meanwhile.
+const REMEMBERED_MS: u32 = 8000;
+const MOST_REMEMBERED: usize = CAPACITY as usize / 4;
 /// After this time it is decided whether packets use an entry.
 const DECIDED_MS: u32 = 200;
 /// Set in the number of an entry's template once that was decided.
@@ -43,9 +49,34 @@ pub(super) struct MergeInto<'a> {
 
 /// The table of the entries.
 #[derive(Debug)]
-pub(super) struct Entries(FlowTable<KEY_WORDS>);
+pub(super) struct Entries {
+    flows: FlowTable<KEY_WORDS>,
+    /// Whether packets behind one without an entry find none either: it may end records that they use. And whether there
+    /// was one in this burst.
+    in_order: bool,
+    has_missed: Cell<bool>,
+    /// Flows without an entry that end no records.
+    harmless: FlowSet,
+}
 
 impl Entries {
+    /// Begins a burst; see [`Entries::in_order`].
+    pub fn begin(&mut self, in_order: bool) {
+        (self.in_order, self.has_missed) = (in_order, Cell::new(false));
+    }
+
+    /// What a packet finds behind others, instead of what its key leads to.
+    fn behind_others(&self, found: u64, key: &[u64]) -> u64 {
+        if !self.in_order {
+            return found;
+        }
+        let is_over = || found == 0 || self.get(found, cache_entry::TEMPLATE, 2) == cache_entry::OVER;
+        let may_end_others = || key.try_into().map_or(true, |key| !self.harmless.has(key));
+        let has_missed = self.has_missed.get() || is_over() && may_end_others();
+        self.has_missed.set(has_missed);
+        if has_missed { 0 } else { found }
+    }
+
     pub fn new(entry_bytes: usize) -> Result<Entries, TableError> {
         let seed = RandomState::new().hash_one(entry_bytes);
         let config = FlowConfig {
@@ -55,11 +86,16 @@ impl Entries {
             seed,
             ..FlowConfig::default()
         };
-        Ok(Entries(FlowTable::new(&config)?))
+        Ok(Entries {
+            flows: FlowTable::new(&config)?,
+            in_order: false,
+            has_missed: Cell::new(false),
+            harmless: FlowSet::new(),
+        })
     }
 
     fn exists(&self, at: u64) -> bool {
-        self.0.record_at(at).is_some()
+        self.flows.record_at(at).is_some()
     }
 
     /// Whether packets may use the entry at this address.
@@ -68,11 +104,11 @@ impl Entries {
     }
 
     fn get(&self, at: u64, offset: u16, bytes: u8) -> u64 {
-        self.0.load(at, usize::from(offset), bytes)
+        self.flows.load(at, usize::from(offset), bytes)
     }
 
     fn set(&mut self, at: u64, offset: u16, bytes: u8, value: u64) {
-        self.0.store(at, usize::from(offset), bytes, value);
+        self.flows.store(at, usize::from(offset), bytes, value);
     }
 
     /// The addresses of the records that an entry uses, by their offsets in it.
@@ -88,7 +124,7 @@ impl Entries {
 
     /// The address of the entry with a number, if it uses a record.
     fn uses(&self, number: u32, line: u64, templates: &Templates) -> Option<u64> {
-        let at = self.0.record_ptr(self.0.record_numbered(number)?) as u64;
+        let at = self.flows.record_ptr(self.flows.record_numbered(number)?) as u64;
         let template = self.template(at, templates)?;
         Entries::lines(template).any(|place| self.get(at, place, 8) == line).then_some(at)
     }
@@ -137,16 +173,22 @@ unsafe impl Table for Entries {
     }
 
     fn record_bytes(&self) -> Option<usize> {
-        Some(self.0.record_bytes())
+        Some(self.flows.record_bytes())
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {
-        let found = self.0.find_address(key.try_into().ok()?);
+        let found = self.behind_others(self.flows.find_address(key.try_into().ok()?), key);
         (found != 0).then_some(found)
     }
 
     fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
-        self.0.lookup_batch_strided(keys, stride, list, records);
+        self.flows.lookup_batch_strided(keys, stride, list, records);
+        if self.in_order {
+            for at in list.iter().map(|index| usize::from(*index)) {
+                let key = &keys[at * stride..at * stride + KEY_WORDS];
+                records[at] = self.behind_others(records[at], key);
+            }
+        }
     }
 
     fn create(&mut self, key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
@@ -154,11 +196,11 @@ unsafe impl Table for Entries {
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
-        self.0.load(record, usize::from(offset), bytes)
+        self.flows.load(record, usize::from(offset), bytes)
     }
 
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
-        self.0.store(record, usize::from(offset), bytes, value);
+        self.flows.store(record, usize::from(offset), bytes, value);
     }
 }
 
@@ -195,17 +237,23 @@ impl Generation {
 
     /// Number of entries, also of those that are over.
     pub fn len(&self) -> usize {
-        self.entries.0.len()
+        self.entries.flows.len()
     }
 
     /// The entries that have to be looked at in each of so many steps, to have seen all behind the last.
     pub fn share(&self, steps: usize) -> usize {
-        self.entries.0.touched() / steps
+        self.entries.flows.touched() / steps
     }
 
     /// Removes all entries.
     pub fn clear(&mut self) {
-        self.entries.0.clear();
+        self.entries.flows.clear();
+        self.entries.harmless.clear();
+    }
+
+    /// Remembers that packets of a flow, which has no entry, end no records.
+    pub fn note_harmless(&mut self, key: &[u64; KEY_WORDS]) {
+        self.entries.harmless.add(key);
     }
 
     /// Makes an entry for a flow; false if there is no room. `lines` are the records that it uses, and
@@ -218,13 +266,13 @@ impl Generation {
         into: &mut MergeInto<'_>,
     ) -> bool {
         let Some((_, template)) = into.templates.get(number) else { return false };
-        let Ok((record, is_new)) = self.entries.0.find_or_insert(key) else { return false };
-        let at = self.entries.0.record_ptr(record) as u64;
+        let Ok((record, is_new)) = self.entries.flows.find_or_insert(key) else { return false };
+        let at = self.entries.flows.record_ptr(record) as u64;
         if !is_new {
             self.entries.merge(at, into);
-            (0..self.entries.0.record_bytes())
+            (0..self.entries.flows.record_bytes())
                 .step_by(8)
-                .for_each(|word| self.entries.0.store(at, word, 8, 0));
+                .for_each(|word| self.entries.flows.store(at, word, 8, 0));
         }
         let entries = &mut self.entries;
         entries.set(at, cache_entry::TEMPLATE, 2, cache_entry::OVER);
@@ -305,21 +353,23 @@ impl Generation {
     pub fn walk(&mut self, mut budget: usize, into: &mut MergeInto<'_>) -> Use {
         let mut found = Use::default();
         let now_ms = in_ms(into.now_ns);
-        while let Some(record) = self.entries.0.step(&mut budget) {
+        let remembered_ms = if self.len() < MOST_REMEMBERED { REMEMBERED_MS } else { 0 };
+        while let Some(record) = self.entries.flows.step(&mut budget) {
             let entries = &mut self.entries;
-            let at = entries.0.record_ptr(record) as u64;
+            let at = entries.flows.record_ptr(record) as u64;
             let last_ns = entries.get(at, cache_entry::LAST_NS, 8);
             let age_ms = now_ms.wrapping_sub(entries.get(at, cache_entry::MERGED_MS, 4) as u32);
             let kind = entries.get(at, cache_entry::MERGED_AS, 2);
             let is_over = entries.get(at, cache_entry::TEMPLATE, 2) == cache_entry::OVER;
+            let is_remembered = is_over && age_ms < remembered_ms;
             if kind & IS_DECIDED == 0 && (last_ns > 0 || age_ms >= DECIDED_MS) {
                 found.used += u32::from(last_ns > 0);
                 found.unused += u32::from(last_ns == 0);
                 entries.set(at, cache_entry::MERGED_AS, 2, kind | IS_DECIDED);
             }
             if last_ns == 0 {
-                if is_over || age_ms >= UNUSED_MS {
-                    entries.0.remove(record);
+                if !is_remembered && (is_over || age_ms >= UNUSED_MS) {
+                    entries.flows.remove(record);
                 }
                 continue;
             }
@@ -327,11 +377,11 @@ impl Generation {
             if is_over || is_idle || age_ms >= MERGED_EACH_MS {
                 entries.merge(at, into);
             }
-            if is_over || is_idle {
-                entries.0.remove(record);
+            if !is_remembered && (is_over || is_idle) {
+                entries.flows.remove(record);
             }
         }
-        self.entries.0.maintain();
+        self.entries.flows.maintain();
         let entries = &self.entries;
         self.users.sweep(|at| entries.exists(at));
         found
@@ -340,35 +390,36 @@ impl Generation {
     /// Merges and removes some entries of a generation that packets do not use any more; true when none is
     /// left.
     pub fn retire(&mut self, mut budget: usize, into: &mut MergeInto<'_>) -> bool {
-        while let Some(record) = self.entries.0.step(&mut budget) {
-            let at = self.entries.0.record_ptr(record) as u64;
+        while let Some(record) = self.entries.flows.step(&mut budget) {
+            let at = self.entries.flows.record_ptr(record) as u64;
             self.entries.merge(at, into);
-            self.entries.0.remove(record);
+            self.entries.flows.remove(record);
         }
-        self.entries.0.is_empty()
+        self.entries.flows.is_empty()
     }
 
     /// Merges and removes the entry that a record notes.
     pub fn release(&mut self, line: u64, table: usize, into: &mut MergeInto<'_>) {
         let holder = into.tables.table(table).map(|table| table.holder(line)).unwrap_or_default();
         if let Some(at) = self.entries.uses(holder.entry, line, into.templates)
-            && let Some(record) = self.entries.0.record_at(at)
+            && let Some(record) = self.entries.flows.record_at(at)
         {
             self.entries.merge(at, into);
-            self.entries.0.remove(record);
+            self.entries.flows.remove(record);
         }
     }
 
-    /// Whether the flow with this key has an entry that its packets may use.
-    pub fn is_live(&self, key: &[u64; KEY_WORDS]) -> bool {
-        self.entries.lookup(key).is_some_and(|at| self.entries.is_live(at))
+    /// Whether packets may use the entry of the flow with this key, if it has one.
+    pub fn find(&self, key: &[u64; KEY_WORDS]) -> Option<bool> {
+        let at = self.entries.flows.find_address(key);
+        (at != 0).then(|| self.entries.is_live(at))
     }
 
     /// Merges up to `most` entries.
     pub fn merge_all(&mut self, most: usize, into: &mut MergeInto<'_>) {
-        let records: Vec<RecordId> = self.entries.0.iter().take(most).collect();
+        let records: Vec<RecordId> = self.entries.flows.iter().take(most).collect();
         for record in records {
-            let at = self.entries.0.record_ptr(record) as u64;
+            let at = self.entries.flows.record_ptr(record) as u64;
             self.entries.merge(at, into);
         }
     }

@@ -9,8 +9,10 @@ use super::part_tables::PartTables;
 use super::region_source::{NotFused, RegionSource, RegionSources};
 use super::unions::Unions;
 use crate::graph::{Node, RegionEntry};
+use crate::order::NodeOrder;
 use codegen::CodegenError;
 use ir::Verified;
+use ir::program::Matching;
 use std::ops::Range;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -79,6 +81,10 @@ pub struct FusedRegion {
     pub(crate) passed: Vec<u64>,
     /// Whether there are counters to settle.
     pub(crate) is_due: bool,
+    /// The nodes from which packets reach a table that packets change; empty if it has none.
+    pub(crate) before_tables: Vec<bool>,
+    /// The outputs of the program that lead to one of these nodes.
+    pub(crate) returning: Vec<u16>,
     /// The queues among its parts, each with what pulls from it.
     pub(crate) queues: Vec<(usize, usize)>,
     /// The most packets that its queues let pass at once; none while packets wait in one of them.
@@ -146,6 +152,8 @@ impl FusedRegion {
         let queues = parts.iter().filter_map(|at| Some((*at, nodes[*at].reader?))).collect();
         Ok(FusedRegion {
             queues,
+            before_tables: vec![],
+            returning: vec![],
             room: usize::MAX,
             balance: vec![0; parts.len()],
             counted: vec![0; linked.flow.counted.len()],
@@ -168,6 +176,24 @@ impl FusedRegion {
             layout: layout.clone(),
             parts,
         })
+    }
+
+    /// Finds out which packets outside can still reach its tables.
+    pub(crate) fn find_returning(&mut self, nodes: &[Node], order: &NodeOrder) {
+        let tables = self.linked.program.tables.iter().zip(&self.linked.tables);
+        let changing = tables.filter(|(decl, _)| decl.matching == Matching::Unknown);
+        let changing: Vec<usize> = changing.map(|(_, (part, _))| self.parts[*part]).collect();
+        let reaches = |node: usize| changing.iter().any(|table| order.reaches(node, *table));
+        self.before_tables = match changing.is_empty() {
+            true => vec![],
+            false => (0..nodes.len()).map(reaches).collect(),
+        };
+        let comes_back = |&(part, port): &(usize, usize)| {
+            let next = nodes[self.parts[part]].outputs.get(port).copied().flatten();
+            next.is_some_and(|next| self.before_tables.get(next.node) == Some(&true))
+        };
+        let outputs = (0..).zip(&self.linked.outputs).filter(|(_, output)| comes_back(output));
+        self.returning = outputs.map(|(output, _)| output).collect();
     }
 
     /// The statistics of its flow caches.
@@ -231,6 +257,11 @@ impl FusedRegion {
     /// Whether its program can run now.
     pub fn is_ready(&self) -> bool {
         self.is_ready
+    }
+
+    /// Whether its program is being compiled.
+    pub(crate) fn is_in_the_making(&self) -> bool {
+        self.next.is_some()
     }
 
     /// Whether it is requested to run as one program.

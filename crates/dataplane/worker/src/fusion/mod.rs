@@ -15,12 +15,15 @@
 //! - [`TooLarge`]: a region that is too large to be compiled, and what made it so
 //! - [`CompiledRegion`]: the program that runs; `cpu`: the threads that compile it
 //! - [`FastWork`]: what a fast path leaves for the flow cache to save
-//! - `cache`: its flow cache; `first_packet`: first packets of flows, for it; `entries`: its entries, and
-//!   merging what they count; `users`: the entries that use each table record
+//! - `cache`: its flow cache; `first_packet`: first packets of flows, for it; `admission`: which flows
+//!   get an entry; `entries`: its entries, and
+//!   merging what they count; `users`: the entries that use each table record; `makers`: the tables that may
+//!   end records; `flow_set`: flows that are known for something
 //! - `part_tables`: the tables of a region's elements; `unions`: those that are asked in a row by one key, as one
 //!
 //! `worker::fused_regions` pushes bursts through a region and settles its counters.
 
+mod admission;
 mod cache;
 mod compiled;
 mod cpu;
@@ -28,10 +31,12 @@ mod entries;
 mod fast_work;
 mod find;
 mod first_packet;
+mod flow_set;
 mod fused_region;
 mod in_order;
 mod layout;
 mod limits;
+mod makers;
 mod part_tables;
 mod region_source;
 mod senders;

@@ -7,6 +7,7 @@ use super::Worker;
 use super::give_up::NO_PATH;
 use super::held::InterruptedProgram;
 use crate::graph::{End, Lowered, RegionEntry};
+use codegen::Precedence;
 use ir::eval::EvalState;
 use shm::Packet;
 use shm::burst::Batch;
@@ -99,7 +100,10 @@ impl Worker {
             };
             let burst = Burst { input, packets: &mut *packets, list };
             let through = match HOLDS {
-                true => codegen::pass_in_order(engine, burst, &mut state, &mut self.scratch, exits),
+                true => {
+                    let precedence = Precedence::NONE;
+                    codegen::pass_in_order(engine, burst, precedence, &mut state, &mut self.scratch, exits)
+                }
                 false => codegen::pass(engine, burst, &mut state, &mut self.scratch, exits),
             };
             if through.is_some() {

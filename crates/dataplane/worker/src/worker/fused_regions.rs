@@ -4,6 +4,7 @@ use super::Worker;
 use super::held::InterruptedProgram;
 use crate::fusion::{Cache, CacheCounts, FusedRegion, PartTables};
 use crate::graph::{End, RegionEntry};
+use codegen::Precedence;
 use ir::eval::EvalState;
 use shm::Packet;
 use shm::burst::LIST_CAPACITY;
@@ -19,18 +20,45 @@ impl Worker {
         packets: &mut [Packet],
         list: &[u16],
     ) -> Option<End> {
+        let mut passes_by = false;
+        let rests = self.caches_rest;
+        let may_lack_room = |cache: &mut Box<Cache>| {
+            !cache.makers.is_empty() && (rests || !cache.makers.have_room_for(list.len()))
+        };
+        if self.regions[entry.region].cache.as_mut().is_some_and(may_lack_room) {
+            let may_use = self.may_use_cache(entry, packets, list);
+            passes_by = may_use == 0;
+            if !passes_by && may_use < list.len() {
+                let (first, rest) = list.split_at(may_use);
+                for list in [first, rest] {
+                    if let Some(from) = self.run_fused(entry, packets, list) {
+                        self.wait_behind(from, packets, list);
+                    }
+                }
+                return None;
+            }
+        }
         let region = &mut self.regions[entry.region];
         let part = region.layout.entries[entry.input];
         region.balance[part] = region.balance[part].wrapping_add(list.len() as u64);
         region.is_due = true;
         let mut exits = self.exits.pop().unwrap_or_default();
-        let through = match region.cache.take_if(|cache| cache.takes(entry.input, list.len())) {
+        let first = self.first_before(entry.region);
+        let region = &mut self.regions[entry.region];
+        // Entries know nothing of packets that come first.
+        let takes = |cache: &mut Box<Cache>| first == u16::MAX && cache.takes(entry.input, list.len());
+        let through = match region.cache.take_if(takes) {
+            Some(mut cache) if passes_by => {
+                let through = self.pass_by_cache(entry, &mut cache, packets, list, &mut exits);
+                self.regions[entry.region].cache = Some(cache);
+                through
+            }
             Some(mut cache) => {
                 let through = self.pass_cached(entry, &mut cache, packets, list, &mut exits);
                 self.regions[entry.region].cache = Some(cache);
                 through
             }
-            None => self.pass_whole(entry, packets, list, &mut exits),
+            None => self.pass_whole(entry, packets, (list, first), &mut exits),
         };
         if through.is_none() {
             self.part_fused(entry.region, packets, &exits);
@@ -39,16 +67,26 @@ impl Worker {
             }
         }
         self.exits.push(exits);
+        if passes_by && !self.caches_rest {
+            self.with_caches(|_| true, |cache, tables, _| cache.makers.tell(tables, false));
+        }
         through.map(|output| self.leave_fused(entry.region, output, list.len()))
     }
 
-    /// Runs packets through a fused region's whole program. Returns the port if all leave by one and no list
-    /// was written.
+    /// The first packet that waits elsewhere and can still reach a table of a region that packets change.
+    #[inline(always)]
+    pub(super) fn first_before(&self, region: usize) -> u16 {
+        let before = &self.regions[region].before_tables;
+        if before.is_empty() { u16::MAX } else { self.waiting.first_at(|node| before[node]) }
+    }
+
+    /// Runs packets through a fused region's whole program; `first` waits elsewhere and comes first. Returns the port
+    /// if all leave by one and no list was written.
     fn pass_whole(
         &mut self,
         entry: RegionEntry,
         packets: &mut [Packet],
-        list: &[u16],
+        (list, first): (&[u16], u16),
         exits: &mut Exits,
     ) -> Option<usize> {
         let region = &self.regions[entry.region];
@@ -57,7 +95,8 @@ impl Worker {
         let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
         let burst = Burst { input: entry.input, packets, list };
         let made = &region.compiled;
-        codegen::pass_in_order(&made.engine, burst, &mut state, &mut self.scratch, exits)
+        let precedence = Precedence { first, outputs: &region.returning };
+        codegen::pass_in_order(&made.engine, burst, precedence, &mut state, &mut self.scratch, exits)
     }
 
     /// The same with a flow cache in front of the program, whose parameters come in addition.
@@ -74,11 +113,11 @@ impl Worker {
         cache.heed(&mut tables, self.now_ns);
         let place = region.cells.clone();
         let cells = &mut self.cells[place.clone()];
-        let Some((engine, entries)) = cache.program() else {
+        let Some((engine, entries)) = cache.program(&mut tables) else {
             let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
             cache.count(0, list.len());
             cache.learn(entry.input, packets, list, &mut state);
-            let through = self.pass_whole(entry, packets, list, exits);
+            let through = self.pass_whole(entry, packets, (list, u16::MAX), exits);
             self.learn_first(entry, cache);
             return through;
         };
@@ -110,7 +149,10 @@ impl Worker {
         let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
         cache.learn(entry.input, packets, misses, &mut state);
         let mut others = self.exits.pop().unwrap_or_default();
-        match self.pass_whole(entry, packets, misses, &mut others) {
+        let returning = self.regions[entry.region].returning.iter();
+        let returning = returning.flat_map(|output| exits.output(usize::from(*output)));
+        let first = returning.copied().fold(u16::MAX, u16::min);
+        match self.pass_whole(entry, packets, (misses, first), &mut others) {
             // The exit lists keep the order of arrival.
             Some(port) => exits.merge(port, misses),
             None => exits.merge_all(&others, misses_list),
@@ -118,6 +160,75 @@ impl Worker {
         self.exits.push(others);
         self.learn_first(entry, cache);
         None
+    }
+
+    /// How many of the packets may use the flow cache. A table that may have no room for the records of all of them
+    /// chooses by its records which of them go: these must be as without a cache, and packets see the choice at once.
+    /// So only packets in front of the first one without an entry use the cache then. If there are none, all caches
+    /// have merged what they counted; while they are large, they rest.
+    fn may_use_cache(&mut self, entry: RegionEntry, packets: &[Packet], list: &[u16]) -> usize {
+        if self.caches_rest {
+            return 0;
+        }
+        let Some(mut cache) = self.regions[entry.region].cache.take() else { return list.len() };
+        let tables = &mut self.regions[entry.region].tables(&mut self.nodes);
+        let may_use = match cache.makers.are_short_of_room(tables, list.len()) {
+            true => {
+                cache.heed(tables, self.now_ns);
+                cache.knows_first(entry.input, packets, list)
+            }
+            false => list.len(),
+        };
+        self.regions[entry.region].cache = Some(cache);
+        if may_use == 0 {
+            let mut are_small = true;
+            self.with_caches(
+                |_| true,
+                |cache, tables, now_ns| {
+                    cache.begin_rest(tables, now_ns);
+                    are_small &= cache.is_small();
+                },
+            );
+            self.caches_rest = !are_small;
+        }
+        may_use
+    }
+
+    /// Runs packets through the whole program, and makes entries for their flows unless the caches rest.
+    fn pass_by_cache(
+        &mut self,
+        entry: RegionEntry,
+        cache: &mut Cache,
+        packets: &mut [Packet],
+        list: &[u16],
+        exits: &mut Exits,
+    ) -> Option<usize> {
+        cache.count(0, list.len());
+        if self.caches_rest {
+            return self.pass_whole(entry, packets, (list, u16::MAX), exits);
+        }
+        self.learn_from(entry, cache, packets, list);
+        let through = self.pass_whole(entry, packets, (list, u16::MAX), exits);
+        self.learn_first(entry, cache);
+        through
+    }
+
+    fn learn_from(&mut self, entry: RegionEntry, cache: &mut Cache, packets: &[Packet], list: &[u16]) {
+        let region = &self.regions[entry.region];
+        let mut tables = region.tables(&mut self.nodes);
+        let cells = &mut self.cells[region.cells.clone()];
+        let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
+        cache.learn(entry.input, packets, list, &mut state);
+    }
+
+    /// Lets flow caches work again once tables have room.
+    fn wake_caches(&mut self) {
+        let mut has_room = true;
+        self.with_caches(|_| true, |cache, tables, _| has_room &= cache.makers.have_room_again(tables));
+        if has_room {
+            self.caches_rest = false;
+            self.with_caches(|_| true, |cache, tables, _| cache.makers.tell(tables, false));
+        }
     }
 
     /// Makes entries for flows whose first packets have just run through the whole program.
@@ -154,6 +265,9 @@ impl Worker {
 
     /// Housekeeping of flow caches.
     pub(crate) fn tick_caches(&mut self) {
+        if self.caches_rest {
+            self.wake_caches();
+        }
         self.with_caches(|_| true, |cache, tables, now_ns| cache.tick(tables, now_ns));
         let mut counts = CacheCounts::default();
         self.regions.iter().for_each(|region| counts.add(region.cache_counts()));

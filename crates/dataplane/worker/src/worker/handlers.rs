@@ -3,9 +3,12 @@
 
 use super::Worker;
 use crate::mailbox::{Replacement, Request};
-use element::handler::split_call;
+use element::handler::{PATTERN, split_call, with_pattern};
 use ir::Tables;
 use std::sync::Arc;
+
+/// The most writes that wait for elements that run.
+const MOST_LATE_WRITES: usize = 1 << 10;
 
 impl Worker {
     pub(crate) fn answer_requests(&mut self) {
@@ -104,22 +107,41 @@ impl Worker {
         value.ok_or_else(|| format!("`{}` has no read handler `{handler}`", self.nodes[node].name))
     }
 
+    /// The configuration of a node that can be exchanged, with another text for the pattern that a handler names.
+    fn with_pattern(&mut self, node: usize, handler: &str, pattern: &str) -> Option<String> {
+        let can_be = handler.starts_with(PATTERN)
+            && self.exchange.as_ref().is_some_and(|exchange| exchange.is_live(node));
+        let this = self.nodes.get_mut(node).filter(|_| can_be)?;
+        let handlers = this.element.as_mut()?.handlers().list();
+        let has = handlers.iter().any(|known| known.name == handler);
+        has.then(|| with_pattern(&this.config, handler, pattern))?
+    }
+
     /// Writes a handler of a node of this worker.
     pub(crate) fn write_here(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String> {
-        if handler == "config"
-            && let Some(exchange) = self.exchange.clone()
-        {
+        let config = match handler {
+            "config" => Some(value.to_string()),
+            _ => self.with_pattern(node, handler, value),
+        };
+        if let (Some(config), Some(exchange)) = (config, self.exchange.clone()) {
             // A script on this thread: its packets are in the middle of the graph.
             if self.nodes.get(node).is_some_and(|this| this.element.is_none()) {
-                return Err("an element cannot write its own handlers".into());
+                return Err("an element cannot replace itself while it runs".into());
             }
-            let by = exchange.replace_from(self.number, node, value)?;
+            let by = exchange.replace_from(self.number, node, &config)?;
             drop(self.replace_here(node, by));
             return Ok(());
         }
         self.merge_counts_of(node);
         let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
-        let element = this.element.as_mut().ok_or("an element cannot write its own handlers")?;
+        let Some(element) = this.element.as_mut() else {
+            // It runs: this write is its own, or one of an element that it pulls from.
+            if self.late_writes.len() >= MOST_LATE_WRITES {
+                return Err(format!("{MOST_LATE_WRITES} writes wait already for elements to return"));
+            }
+            self.late_writes.push((node, handler.to_string(), value.to_string()));
+            return Ok(());
+        };
         let written = element.handlers().write(handler, value, &mut self.cells[this.cells.clone()]);
         self.follow_cells();
         self.wake_tasks();

@@ -3,6 +3,7 @@
 
 use super::Worker;
 use super::give_up::NO_PATH;
+use codegen::Precedence;
 use ir::eval::EvalState;
 use shm::Packet;
 
@@ -31,8 +32,11 @@ impl Worker {
         };
         while let (Some(first), Some(engine)) = (scratch.first_held(), &engine) {
             self.run_below(first, packets);
-            // Up to the next packet that leaves by a slow path.
-            let end = self.waiting.first_slow().unwrap_or(u16::MAX);
+            // Up to the next packet that waits for a slow path, or can reach a table.
+            let mut end = self.waiting.first_slow().unwrap_or(u16::MAX);
+            if let InterruptedProgram::Region(region, _) = program {
+                end = end.min(self.first_before(region));
+            }
             let mut exits = self.exits.pop().unwrap_or_default();
             let goes_on = self.exchanges == exchanges && {
                 let (now_ns, packets) = (self.now_ns, &mut *packets);
@@ -43,7 +47,8 @@ impl Worker {
                         let cells = &mut self.cells[this.cells.clone()];
                         this.element.as_mut().is_some_and(|tables| {
                             let mut state = EvalState { cells, tables, now_ns };
-                            codegen::resume(engine, packets, end, &mut state, scratch, exits)
+                            let precedence = Precedence { first: end, outputs: &[] };
+                            codegen::resume(engine, packets, precedence, &mut state, scratch, exits)
                         })
                     }
                     InterruptedProgram::Region(region, _) => {
@@ -51,7 +56,8 @@ impl Worker {
                         let mut tables = region.tables(&mut self.nodes);
                         let cells = &mut self.cells[region.cells.clone()];
                         let mut state = EvalState { cells, tables: &mut tables, now_ns };
-                        codegen::resume(engine, packets, end, &mut state, scratch, exits)
+                        let precedence = Precedence { first: end, outputs: &region.returning };
+                        codegen::resume(engine, packets, precedence, &mut state, scratch, exits)
                     }
                 }
             };

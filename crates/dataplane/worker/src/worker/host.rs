@@ -87,6 +87,10 @@ impl Host for Worker {
         self.timers.push(Reverse((at_ns, node)));
     }
 
+    fn wake_at(&mut self, at_ns: u64) {
+        self.wakes_at_ns = self.wakes_at_ns.min(at_ns);
+    }
+
     fn hold_sources(&mut self) {
         self.sources_wait = true;
     }
@@ -112,6 +116,18 @@ impl Host for Worker {
 
     fn write_handler(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String> {
         let (node, handler) = self.find_handler(node, handler)?;
-        self.write_here(node, &handler, value)
+        self.write_here(node, &handler, value)?;
+        if !self.written.contains(&node) {
+            self.written.push(node);
+        }
+        Ok(())
+    }
+
+    fn follow_writes(&mut self) {
+        self.follow_written();
+    }
+
+    fn take_own_writes(&mut self, node: usize) -> Vec<(String, String)> {
+        self.take_late_writes(node)
     }
 }

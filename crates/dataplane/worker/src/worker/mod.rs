@@ -1,6 +1,6 @@
 //! A packet thread: its graph, and the resources that it works with.
 //!
-//! - `turn`: the loop
+//! - `turn`: the loop; `virtual_time`: what it does with a virtual clock when nothing is left to do for now
 //! - `walk`: the way of packets through the graph; `forward`: runs elements over them; `emitted`: pushes the
 //!   packets that elements emit outside their batches; `held`: those that are held in the middle of a program; `pull`: pulls packets out of the graph
 //! - `queues`: lets packets pass queues
@@ -26,6 +26,7 @@ mod pull;
 mod queues;
 mod stopping;
 mod turn;
+mod virtual_time;
 mod walk;
 
 use crate::caller::Caller;
@@ -107,6 +108,13 @@ pub struct Worker {
     pub(crate) callers: Vec<Caller>,
     /// The most packets of a burst just now: one shortly before an element calls a handler.
     pub(crate) most_at_once: usize,
+    /// The nodes whose handlers elements have written, and that did not follow yet.
+    pub(crate) written: Vec<usize>,
+    /// Writes to handlers of elements that run: each of a node, a handler and a value. They are carried out as soon as
+    /// the element has returned, or when it asks for them.
+    pub(crate) late_writes: Vec<(usize, String, String)>,
+    /// Whether flow caches rest, because a table has no room for new records.
+    pub(crate) caches_rest: bool,
     /// How often an element was exchanged.
     pub(crate) exchanges: u64,
     #[expect(clippy::vec_box, reason = "taken and put back at each hop: a pointer is less to move")]
@@ -119,7 +127,9 @@ pub struct Worker {
     pub(crate) waiting: WaitingLists,
     pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) fire_at: Vec<u64>,
-    /// The number of elements that the packets passed in a row that are being processed; 0 between bursts.
+    /// When the first of the elements has something to do that told so in the current turn.
+    pub(crate) wakes_at_ns: u64,
+    /// How often the packets went back in the graph that are being processed (`walk`), and one; 0 between bursts.
     pub(crate) depth: usize,
     /// Whether sources skip the next turn.
     pub(crate) sources_wait: bool,
@@ -147,6 +157,7 @@ impl Worker {
         let is_fused = regions.iter().any(FusedRegion::is_wanted);
         let mut cells = vec![];
         regions.iter_mut().for_each(|region| region.settle_in(&mut nodes, &mut cells));
+        regions.iter_mut().for_each(|region| region.find_returning(&nodes, &order));
         let fused: HashSet<usize> = regions.iter().flat_map(|region| region.parts.iter().copied()).collect();
         for (at, node) in nodes.iter_mut().enumerate() {
             if !fused.contains(&at) {
@@ -182,6 +193,9 @@ impl Worker {
             spare_scratches: vec![],
             callers: vec![],
             most_at_once: usize::MAX,
+            written: vec![],
+            late_writes: vec![],
+            caches_rest: false,
             exchanges: 0,
             exits: vec![],
             vectors: vec![],
@@ -189,6 +203,7 @@ impl Worker {
             order,
             waiting: WaitingLists::default(),
             timers: BinaryHeap::new(),
+            wakes_at_ns: u64::MAX,
             depth: 0,
             sources_wait: false,
             is_slow: false,
@@ -201,6 +216,39 @@ impl Worker {
         if let Some(mut element) = self.nodes[node].element.take() {
             call(&mut element, &mut Work::new(self, node));
             self.nodes[node].element = Some(element);
+            if !self.late_writes.is_empty() {
+                self.write_late(node);
+            }
+            if !self.written.is_empty() {
+                self.follow_written();
+            }
+        }
+    }
+
+    /// Carries out the writes to a node's handlers that came while its element ran.
+    #[cold]
+    fn write_late(&mut self, node: usize) {
+        for (handler, value) in self.take_late_writes(node) {
+            if let Err(mistake) = self.write_here(node, &handler, &value) {
+                let line = format!("{}.{handler}: {mistake}", self.nodes[node].name);
+                (self.print)(&line);
+            } else if !self.written.contains(&node) {
+                self.written.push(node);
+            }
+        }
+    }
+
+    /// Takes the writes to a node's handlers that wait until its element returns.
+    pub(crate) fn take_late_writes(&mut self, node: usize) -> Vec<(String, String)> {
+        let late = self.late_writes.extract_if(.., |(of, ..)| *of == node);
+        late.map(|(_, handler, value)| (handler, value)).collect()
+    }
+
+    /// Lets elements do what their handlers were asked for.
+    #[cold]
+    fn follow_written(&mut self) {
+        for node in std::mem::take(&mut self.written) {
+            self.with_element(node, |element, work| element.follow_write(work));
         }
     }
 }

@@ -32,12 +32,30 @@ impl Worker {
             "drops" => this.counters.dropped.iter().map(Count::get).sum::<u64>().to_string(),
             "scheduled" if this.has_task => {
                 let is_scheduled = this.element.as_ref().is_none_or(|element| element.is_scheduled());
-                (is_scheduled && !this.rests).to_string()
+                (is_scheduled && !this.rests && self.inputs_may_give(node)).to_string()
             }
             "home_thread" if this.has_task => self.number.to_string(),
             "handlers" => self.handler_list(node)?,
             _ => return None,
         })
+    }
+
+    /// Whether a node has no input to pull from, or a pull from one of them may give packets.
+    fn inputs_may_give(&self, node: usize) -> bool {
+        let mut froms = self.nodes.get(node).into_iter().flat_map(|node| &node.inputs).flatten().peekable();
+        froms.peek().is_none() || froms.any(|from| self.may_give(from.node))
+    }
+
+    /// Whether a pull from a node may give packets.
+    fn may_give(&self, node: usize) -> bool {
+        let Some(this) = self.nodes.get(node) else { return true };
+        // An element that runs now knows best itself.
+        let Some(element) = &this.element else { return true };
+        let of_input = |input: usize| {
+            let from = this.inputs.get(input).and_then(|from| from.as_ref());
+            from.is_none_or(|from| self.may_give(from.node))
+        };
+        element.may_give(&of_input).unwrap_or_else(|| element.is_scheduled() && self.inputs_may_give(node))
     }
 
     /// The handlers of a node, a line each: its name, and whether it can be read and written.

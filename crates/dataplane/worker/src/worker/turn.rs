@@ -11,6 +11,7 @@ use crate::caller::Caller;
 use crate::profile::TURN;
 use element::{BoxElement, Progress};
 use std::cmp::Reverse;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ const CLOSE: u64 = 1024;
 /// for it.
 const UNMOVED: u32 = 4096;
 /// How often elements do housekeeping.
-const TICK_NS: u64 = 1_000_000;
+pub(super) const TICK_NS: u64 = 1_000_000;
 /// Turns without work after which a run whose sources have ended is over although elements still hold
 /// packets.
 const GIVE_UP_TURNS: u32 = YIELD_TURNS + 2_000;
@@ -67,6 +68,9 @@ impl Worker {
         }
         self.follow_queues();
         self.find_callers();
+        if self.clock.as_virtual().is_some() {
+            self.follow_cells();
+        }
         let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
         let mut turns =
             Turns { finished: vec![false; tasks.len()], tasks, last_held: i64::MAX, ..Turns::default() };
@@ -81,6 +85,9 @@ impl Worker {
             // A run that was stopped while busy counts as busy until now.
             let busy = if turns.idle_turns == 0 { now_ns - first } else { busy };
             self.activity.busy_ns.store(busy, Ordering::Relaxed);
+        }
+        if let Some(clock) = self.clock.as_virtual() {
+            clock.leave(self.number);
         }
         self.settle_counters();
         // Before elements process what they hold in `stop`. Packets that arrive later are dropped
@@ -113,13 +120,25 @@ impl Worker {
             ..
         } = turns;
         let mut is_over = true;
+        let virtual_clock = self.clock.as_virtual().cloned();
         while !self.stop.load(Ordering::Relaxed) {
             if PROBED {
                 self.probe_switch(TURN);
             }
+            let epoch = virtual_clock.as_ref().map_or(0, |clock| clock.epoch());
             let turn_start_ns = self.clock.now_ns();
             self.now_ns = turn_start_ns;
+            self.wakes_at_ns = u64::MAX;
+            if virtual_clock.as_ref().is_some_and(|clock| self.stands_still(clock)) {
+                if self.mailbox.has_requests() {
+                    self.settle_counters();
+                    self.answer_requests();
+                }
+                continue;
+            }
             let sources_wait = std::mem::take(&mut self.sources_wait);
+            // Virtual time went on to them: what they call comes before packets that are due at the same time, as in Click.
+            let timed = virtual_clock.is_some() && self.fire_timers::<PROBED>();
             let mut worked = self.take_handed(sources_wait);
             for (at, &node) in tasks.iter().enumerate() {
                 let this = &self.nodes[node];
@@ -145,7 +164,7 @@ impl Worker {
                 }
             }
             stale_turns = if worked { 0 } else { stale_turns.saturating_add(1) };
-            worked |= self.fire_timers::<PROBED>();
+            worked |= self.fire_timers::<PROBED>() || timed;
             if self.now_ns >= next_tick_ns {
                 next_tick_ns = self.now_ns + TICK_NS;
                 self.tick();
@@ -174,6 +193,9 @@ impl Worker {
             }
             if PROBED && !worked {
                 self.probe_idle();
+            }
+            if worked && let Some(clock) = &virtual_clock {
+                clock.worked(turn_start_ns);
             }
             if stale_turns == 0 {
                 continue;
@@ -206,6 +228,12 @@ impl Worker {
                     break;
                 }
             }
+            if let Some(clock) = &virtual_clock {
+                if idle_turns > 0 && !sources_wait {
+                    self.pass_time(clock, epoch, idle_since_ns.unwrap_or(turn_start_ns));
+                }
+                continue;
+            }
             match idle_turns {
                 0 => {}
                 1..SPIN_TURNS => std::hint::spin_loop(),
@@ -213,7 +241,8 @@ impl Worker {
                 _ if self.polls && !self.is_done => std::hint::spin_loop(),
                 SPIN_TURNS..YIELD_TURNS => std::thread::yield_now(),
                 _ => {
-                    let due_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+                    let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+                    let due_ns = timer_ns.min(self.wakes_at_ns);
                     let until_due = Duration::from_nanos(due_ns.saturating_sub(self.now_ns));
                     let sleep = (slept / 100).clamp(SLEEP.0, SLEEP.1).min(until_due.max(SLEEP.0));
                     std::thread::sleep(sleep);
@@ -357,14 +386,18 @@ impl Worker {
             self.settle_counters();
         }
         for region in &mut self.regions {
+            let linked = Arc::clone(&region.linked);
             region.update(&self.cells, (&mut self.nodes, self.now_ns), is_fused, under_way);
+            if !Arc::ptr_eq(&linked, &region.linked) {
+                region.find_returning(&self.nodes, &self.order);
+            }
         }
         self.follow_queues();
         let ready = self.regions.iter().filter(|region| region.is_ready()).count();
         self.activity.fused.store(ready, Ordering::Relaxed);
     }
 
-    fn tick(&mut self) {
+    pub(super) fn tick(&mut self) {
         self.settle_counters();
         self.follow_cells();
         self.tick_caches();

@@ -10,8 +10,10 @@ use crate::graph::End;
 use crate::waiting::EntryPoint;
 use shm::Packet;
 
-/// The most elements that one packet may pass in a row. A configuration may hold loops, and a packet that
-/// never leaves one must not keep the worker for ever.
+/// The most times that a packet may go back in the order of the graph, which it does once a round of a loop: a
+/// packet that never leaves one must not keep the worker for ever. The same elements lie ahead of each other in
+/// every execution mode; how many there are, a packet that is in a fused region does not know. A packet that an
+/// element makes meanwhile counts as one round more: it needs a call inside that of the element.
 const MAX_DEPTH: usize = 1_000;
 
 /// From this depth on, packets wait in each queue: a loop of queues that packets pass must not reach that.
@@ -21,6 +23,7 @@ impl Worker {
     /// Pushes packets out of a port of a node, until they have left the graph or an element keeps them.
     pub(crate) fn leave(&mut self, node: usize, port: usize, packets: &mut [Packet], list: &[u16]) {
         let (before, depth) = (self.waiting.enter_vector(), self.depth);
+        self.depth += 1;
         self.walk_on(End { node, port }, packets, list);
         self.run_waiting(packets);
         self.waiting.leave_vector(before);
@@ -74,11 +77,11 @@ impl Worker {
 
     /// Pushes packets out of a port as far as they stay together, and no others come first.
     fn walk_on(&mut self, mut from: End, packets: &mut [Packet], list: &[u16]) {
-        while let Some(to) = self.next(from, packets, list) {
+        while let Some((to, depth)) = self.next(from, packets, list) {
             if !self.waiting.is_first(self.order.rank(to.node)) {
-                return self.wait(to, list);
+                return self.wait(to, depth, list);
             }
-            self.depth += 1;
+            self.depth = depth;
             match self.enter(to, packets, list) {
                 Some(next) => from = next,
                 None => return,
@@ -86,30 +89,36 @@ impl Worker {
         }
     }
 
-    /// The input at which packets that leave by a port arrive. Counts them, and drops them if there is none.
+    /// The input at which packets that leave by a port arrive, and the depth there. Counts them, and drops them if
+    /// there is none.
     #[inline(always)]
-    fn next(&mut self, from: End, packets: &[Packet], list: &[u16]) -> Option<End> {
+    fn next(&mut self, from: End, packets: &[Packet], list: &[u16]) -> Option<(End, usize)> {
         let this = &self.nodes[from.node];
-        let next = this.outputs.get(from.port).copied().flatten();
-        match next {
-            Some(_) if self.depth < MAX_DEPTH => this.counters.outputs[from.port].add(list.len()),
-            Some(_) => self.give_up(from.node, NO_PATH, packets, list),
-            None => self.give_up(from.node, UNWIRED, packets, list),
+        let Some(to) = this.outputs.get(from.port).copied().flatten() else {
+            self.give_up(from.node, UNWIRED, packets, list);
+            return None;
+        };
+        let goes_back = self.order.rank(to.node) <= self.order.rank(from.node);
+        let depth = self.depth + usize::from(goes_back);
+        if depth >= MAX_DEPTH {
+            self.give_up(from.node, NO_PATH, packets, list);
+            return None;
         }
-        next.filter(|_| self.depth < MAX_DEPTH)
+        this.counters.outputs[from.port].add(list.len());
+        Some((to, depth))
     }
 
-    fn wait(&mut self, to: End, list: &[u16]) {
+    fn wait(&mut self, to: End, depth: usize, list: &[u16]) {
         let place = (self.order.rank(to.node), to.node);
-        self.waiting.add(place, EntryPoint::Input(to.port), self.depth + 1, list);
+        self.waiting.add(place, EntryPoint::Input(to.port), depth, list);
     }
 
     /// Lets packets that leave by a port wait at the next element.
     pub(super) fn wait_behind(&mut self, from: End, packets: &[Packet], list: &[u16]) {
         if !list.is_empty()
-            && let Some(to) = self.next(from, packets, list)
+            && let Some((to, depth)) = self.next(from, packets, list)
         {
-            self.wait(to, list);
+            self.wait(to, depth, list);
         }
     }
 

@@ -216,6 +216,20 @@ impl Opaque for AggregateCounter {
 impl Element for AggregateCounter {
     element::facts!(writes: false, handlers: HANDLERS);
 
+    fn packets_until_call(&self, _cells: &[u64]) -> u64 {
+        if !self.active {
+            return u64::MAX;
+        }
+        let left = |at: &Option<AtLimit>, count: u64, step: u64, ahead: u64| match at {
+            Some(AtLimit { limit, .. }) => (limit.saturating_sub(count) / step).saturating_add(ahead),
+            None => u64::MAX,
+        };
+        let step = if self.unit.bytes { MOST_BYTES } else { 1 };
+        // The aggregate behind the last acts, and the packet with which the count is reached.
+        let of_aggregates = left(&self.at_aggregates, self.aggregates.len() as u64, 1, 1);
+        of_aggregates.min(left(&self.at_count, self.aggregates.total(), step, 0))
+    }
+
     fn start(&mut self, work: &mut Work<'_>) {
         work.fire_at(work.now_ns());
     }
@@ -227,6 +241,8 @@ impl Element for AggregateCounter {
     }
 }
 
+/// Bytes of a long frame: so many may come with each packet.
+const MOST_BYTES: u64 = 1 << 11;
 /// How often it looks whether the handler `stop` was written.
 const LOOK_NS: u64 = 100_000_000;
 

@@ -262,3 +262,114 @@ fn a_recorder_takes_the_byte_order_of_its_counter() {
     record.push_one(0, &TestPacket::frame(&3u64.to_be_bytes()));
     assert_eq!((record.read("recorded"), record.read("missed")), ("1".into(), "0".into()));
 }
+
+/// The aggregates of packets behind an element.
+fn aggregates(out: &[element::testing::Out]) -> Vec<u64> {
+    out.iter().map(|out| out.packet.anno(AGGREGATE)).collect()
+}
+
+#[test]
+fn fields_of_ip_packets_become_aggregates() {
+    let (udp, tcp) = (TestPacket::ip(&udp(b"ab")), TestPacket::ip(&element::testing::ip::tcp(b"abcd")));
+    let field = |config: &str, packet: &TestPacket| {
+        let out = Rig::new("AggregateIP", config, 1, 2).push_one(0, packet);
+        (out.exit == Exit::Port(0)).then(|| out.packet.anno(AGGREGATE))
+    };
+    let word = |packet: &TestPacket, at: usize| {
+        u64::from(u32::from_be_bytes(packet.bytes[at..at + 4].try_into().unwrap()))
+    };
+    assert_eq!(field("ip src", &udp), Some(word(&udp, 12)));
+    assert_eq!(field("ip dst/8", &udp), Some(u64::from(udp.bytes[16])));
+    assert_eq!(field("ip dst/8, UNSHIFT_IP_ADDR true", &udp), Some(u64::from(udp.bytes[16]) << 24));
+    assert_eq!(field("ip vers, INCREMENTAL true", &udp.clone().with_anno(AGGREGATE, 5)), Some(5 << 4 | 4));
+    assert_eq!(field("dport", &udp), Some(word(&udp, 20) & 0xffff));
+    assert_eq!(field("tcp seq", &tcp), Some(word(&tcp, 24)));
+    assert_eq!(field("tcp[13] & 0x18", &tcp), Some(u64::from(tcp.bytes[33]) >> 3 & 3));
+    assert_eq!(field("data[0:4]", &tcp), Some(u64::from(u32::from_be_bytes(*b"abcd"))));
+    assert_eq!(field("data{4:6}", &tcp), Some(0b00_0101), "of 0x61 0x62");
+    // Too short, another protocol, a later fragment, no IP packet.
+    assert_eq!(
+        (field("data[0:4]", &udp), field("tcp seq", &udp), field("seq", &tcp).is_some()),
+        (None, None, true)
+    );
+    let mut later = tcp.clone();
+    later.bytes[7] = 1;
+    assert_eq!((field("sport", &later), field("ip src", &later).is_some()), (None, true));
+    assert_eq!(field("ip src", &packet(64)), None);
+    assert_eq!(Rig::new("AggregateIP", "sport", 1, 1).push_one(0, &later).exit, dropped("no-field"));
+    let mut rig = Rig::new("AggregateIP", "ip src/8", 1, 1);
+    assert_eq!([rig.read("header"), rig.read("bit_offset"), rig.read("bit_length")], ["ip", "96", "8"]);
+    assert_eq!(mistakes("AggregateIP", "ip src, INCREMENTAL true", 1, 1).len(), 1);
+    assert_eq!(mistakes("AggregateIP", "ip srk, INCREMENTAL 7", 1, 1).len(), 2);
+}
+
+#[test]
+fn lengths_and_paints_become_aggregates() {
+    let long = TestPacket { net: Some(14), ..packet(64) }.with_anno(EXTRA_LENGTH, 100);
+    for (config, length) in [("", 164), ("IP true", 150)] {
+        assert_eq!(
+            aggregates(&Rig::new("AggregateLength", config, 1, 1).push(0, std::slice::from_ref(&long))),
+            [length]
+        );
+    }
+    assert_eq!(
+        Rig::new("AggregateLength", "IP true", 1, 1).push_one(0, &packet(1)).exit,
+        dropped("no-ip-header")
+    );
+    assert_eq!(Rig::new("AggregateLength", "IP true", 1, 2).push_one(0, &packet(1)).exit, Exit::Port(1));
+    let painted = packet(64).with_anno(packet::anno::PAINT, 0xab).with_anno(AGGREGATE, 3);
+    for (config, value) in [("", 0xab), ("4", 0xb), ("4, INCREMENTAL true", 0x3b)] {
+        assert_eq!(
+            aggregates(&Rig::new("AggregatePaint", config, 1, 1).push(0, std::slice::from_ref(&painted))),
+            [value]
+        );
+    }
+    assert_eq!(mistakes("AggregatePaint", "9", 1, 1).len(), 1);
+}
+
+#[test]
+fn aggregates_are_filtered_by_the_first_filter_that_has_them() {
+    let mut rig = Rig::new("AggregateFilter", "drop 5, 1 3-7 20, allow 0-9", 1, 2);
+    assert!(rig.warnings().is_empty());
+    let packets =
+        [5, 3, 7, 8, 0, 10, 20, u32::MAX].map(|number| packet(64).with_anno(AGGREGATE, number.into()));
+    let [zero, one] = [Exit::Port(0), Exit::Port(1)];
+    let none = dropped("no-filter");
+    let expected = [dropped("denied"), one.clone(), one.clone(), zero.clone(), zero, none.clone(), one, none];
+    assert_eq!(exits(&rig.push(0, &packets)), expected);
+    let out = Rig::new("AggregateFilter", "drop 1, allow all", 1, 1).push(0, &packets);
+    assert!(out.iter().all(|out| out.exit == Exit::Port(0)));
+    let wrong = mistakes("AggregateFilter", "allow, 2 1, allow 5-4, fly 3, allow 4294967296", 1, 2);
+    assert_eq!(wrong.len(), 5, "{wrong:?}");
+}
+
+#[test]
+fn the_first_packet_of_each_aggregate_passes() {
+    let mut rig = Rig::new("AggregateFirst", "", 1, 2);
+    let packets = [1, 2, 1, 3, 2].map(|number| packet(64).with_anno(AGGREGATE, number));
+    let expected = [0, 0, 1, 0, 1].map(Exit::Port);
+    assert_eq!(exits(&rig.push(0, &packets)), expected);
+    rig.write("clear", "").unwrap();
+    assert_eq!(exits(&rig.push(0, &packets)), expected);
+    assert_eq!(Rig::new("AggregateFirst", "", 1, 1).push(0, &packets)[2].exit, dropped("not-first"));
+}
+
+#[test]
+fn pairs_of_addresses_are_numbered_in_both_directions() {
+    let of = |a: u8, b: u8, second: u64| {
+        let mut packet = TestPacket::ip(&udp(b""));
+        packet.bytes[12..20].copy_from_slice(&[10, 0, 0, a, 10, 0, 0, b]);
+        packet.timestamp_ns = second * 1000 * MS;
+        packet
+    };
+    let seen = |out: &[element::testing::Out]| -> Vec<(u64, u64)> {
+        out.iter().map(|out| (out.packet.anno(AGGREGATE), out.packet.anno(packet::anno::PAINT))).collect()
+    };
+    let mut rig = Rig::new("AggregateIPAddrPair", "TIMEOUT 10, REAP 60", 1, 1);
+    let out =
+        rig.push(0, &[of(2, 1, 1), of(1, 2, 2), of(1, 3, 3), of(1, 2, 12), of(2, 1, 30), of(3, 1, 100)]);
+    assert_eq!(seen(&out), [(1, 0), (1, 1), (2, 0), (1, 1), (3, 0), (4, 0)]);
+    rig.write("clear", "").unwrap();
+    assert_eq!(seen(&rig.push(0, &[of(1, 3, 101)])), [(5, 0)]);
+    assert_eq!(rig.push_one(0, &packet(60)).exit, dropped("no-ip-header"));
+}

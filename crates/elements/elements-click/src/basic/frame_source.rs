@@ -1,14 +1,18 @@
 //! `InfiniteSource`, `RatedSource` and `TimedSource`: make packets.
 
 use super::data::Data;
+use crate::queue::interval::interval_text;
 use crate::queue::token_bucket::TokenBucket;
 use click::config::{Args, parse};
-use element::value::{time_text, written};
+use element::value::written;
 use element::{
-    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
+    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, Scope, StateScope,
+    Task, Work,
 };
 use elements::basic::handler_call::HandlerCall;
+use elements::queue::length::QueueLength;
 use shm::burst::Vector;
+use std::sync::Arc;
 
 /// The class.
 pub const INFINITE_SOURCE: Class = Class {
@@ -17,7 +21,8 @@ pub const INFINITE_SOURCE: Class = Class {
     page: "\
 # InfiniteSource([DATA, LIMIT, BURST, ACTIVE, keywords TIMESTAMP, LENGTH, STOP, END_CALL, HEADROOM])
 
-Makes packets and pushes them as fast as it can.
+Makes packets and pushes them as fast as it can. While the queues are full in which all its packets end, it makes none
+(Queue, FullNoteQueue, ThreadSafeQueue, QuickNoteQueue; of several queues, one with room is enough).
 
 - **ports**: no input, 1 output, push or pull
 - **arguments**: `DATA`: their contents; `LIMIT` (default -1): how many it makes, negative for no limit;
@@ -102,11 +107,16 @@ struct FrameSource {
     ended: bool,
     /// Whether it pushes its packets; else they are pulled.
     pushes: bool,
+    /// Of a source without a rate: the queues in which its packets end, if it stops while they are full.
+    queues: Vec<Arc<QueueLength>>,
 }
 
 fn make(cx: &mut Configure<'_>, read: fn(&mut Args<'_>) -> FrameSource) -> Option<BoxElement> {
     let (name, pushes) = (cx.name.to_string(), cx.services.queues_near(cx.name).1);
-    cx.opaque(|args| Some(FrameSource { name, pushes, ..read(args) }))
+    let stopping = if pushes { cx.services.queues_that_stop(&name) } else { vec![] };
+    let queues = stopping.iter().map(|queue| cx.shared(Scope::Worker, queue, QueueLength::default));
+    let queues: Vec<_> = queues.collect::<Option<_>>()?;
+    cx.opaque(|args| Some(FrameSource { name, pushes, queues, ..read(args) }))
 }
 
 fn infinite(args: &mut Args<'_>) -> FrameSource {
@@ -178,6 +188,7 @@ impl FrameSource {
             count: 0,
             ended: false,
             pushes: true,
+            queues: vec![],
         }
     }
 
@@ -189,12 +200,24 @@ impl FrameSource {
     /// Packets that are due now.
     fn due(&mut self, work: &mut Work<'_>) -> usize {
         match &mut self.pace {
-            Pace::Always(burst) => work.burst_or(*burst),
+            // As in Click, one queue with room is enough.
+            Pace::Always(burst) => {
+                let room = self.queues.iter().map(|queue| queue.room()).max();
+                work.burst_or(*burst).min(room.unwrap_or(usize::MAX))
+            }
             Pace::Rate(bucket) => {
                 bucket.fill(work.now_ns());
+                if let Some(wait_ns) = bucket.wait_ns(1).filter(|wait_ns| *wait_ns > 0) {
+                    work.wake_at(work.now_ns().saturating_add(wait_ns));
+                }
                 usize::try_from(bucket.tokens()).unwrap_or(usize::MAX).min(work.burst())
             }
-            Pace::Every { next_ns, .. } => usize::from(*next_ns <= work.now_ns()),
+            Pace::Every { next_ns, .. } => {
+                if *next_ns > work.now_ns() {
+                    work.wake_at(*next_ns);
+                }
+                usize::from(*next_ns <= work.now_ns())
+            }
         }
     }
 
@@ -288,7 +311,7 @@ impl Pace {
         match self {
             Pace::Always(burst) => burst.map_or_else(String::new, |burst| burst.to_string()),
             Pace::Rate(bucket) => bucket.rate_per_s().to_string(),
-            Pace::Every { interval_ns, .. } => time_text(*interval_ns),
+            Pace::Every { interval_ns, .. } => interval_text(*interval_ns),
         }
     }
 

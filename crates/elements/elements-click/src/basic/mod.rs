@@ -10,6 +10,7 @@ mod ip_print;
 mod print;
 pub(crate) mod printer;
 mod random_sample;
+mod resize;
 mod set_timestamp;
 
 /// The classes of this folder.
@@ -18,6 +19,7 @@ pub const CLASSES: &[&Class] = &[
     &ip_print::CLASS,
     &print::CLASS,
     &random_sample::CLASS,
+    &resize::CLASS,
     &set_timestamp::CLASS,
     &frame_source::INFINITE_SOURCE,
     &frame_source::RATED_SOURCE,

@@ -195,11 +195,20 @@ impl Pace {
         Pace { percent: percent.max(1), start_ns: None }
     }
 
-    /// Whether a packet with that timestamp is due.
-    pub fn is_due(&mut self, timestamp_ns: u64, now_ns: u64) -> bool {
+    /// Whether a packet with that timestamp is due. If not, the worker is told when it is.
+    pub fn is_due(&mut self, timestamp_ns: u64, work: &mut Work<'_>) -> bool {
+        let (due_ns, now_ns) = (self.due_ns(timestamp_ns, work.now_ns()), work.now_ns());
+        if due_ns > now_ns {
+            work.wake_at(due_ns);
+        }
+        due_ns <= now_ns
+    }
+
+    /// When a packet with that timestamp is due.
+    fn due_ns(&mut self, timestamp_ns: u64, now_ns: u64) -> u64 {
         let (clock_ns, first_ns) = *self.start_ns.get_or_insert((now_ns, timestamp_ns));
         let since_ns = u128::from(timestamp_ns.saturating_sub(first_ns)) * 100 / u128::from(self.percent);
-        u128::from(now_ns.saturating_sub(clock_ns)) >= since_ns
+        clock_ns.saturating_add(u64::try_from(since_ns).unwrap_or(u64::MAX))
     }
 
     /// Starts over with the next packet.
@@ -226,10 +235,11 @@ mod tests {
     #[test]
     fn pace_keeps_distances_and_scales_them() {
         let mut pace = Pace::new(200);
-        assert!(pace.is_due(5_000, 1_000_000));
-        assert!(!pace.is_due(7_000, 1_000_999) && pace.is_due(7_000, 1_001_000));
-        assert!(pace.is_due(4_000, 1_000_000), "times may go back");
+        assert_eq!(pace.due_ns(5_000, 1_000_000), 1_000_000);
+        assert_eq!(pace.due_ns(7_000, 1_000_999), 1_001_000);
+        assert_eq!(pace.due_ns(4_000, 1_000_000), 1_000_000, "times may go back");
         pace.reset();
-        assert!(pace.is_due(u64::MAX, 0));
+        assert_eq!(pace.due_ns(u64::MAX, 0), 0);
+        assert_eq!(Pace::new(1).due_ns(0, 7), 7);
     }
 }

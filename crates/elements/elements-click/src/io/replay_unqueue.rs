@@ -10,6 +10,7 @@ use packet::anno::PAINT;
 use shm::Packet;
 use shm::burst::Vector;
 use shm::pool::Pool;
+use std::num::NonZero;
 
 /// The class.
 pub const ONE: Class = Class {
@@ -201,6 +202,7 @@ impl ReplayUnqueue {
         // Another input's first packets may come later.
         let patient = self.waits || self.stored.is_empty();
         if patient && now_ns.saturating_sub(since_ns) < WAIT_NS {
+            work.wake_at(since_ns.saturating_add(WAIT_NS));
             return false;
         }
         if self.verbose {
@@ -221,11 +223,16 @@ impl ReplayUnqueue {
         (self.phase, self.start_ns, self.dry_since_ns) = (Phase::Playing(0), None, None);
     }
 
-    /// Whether a packet with that timestamp is due.
-    fn is_due(&mut self, timestamp_ns: u64, now_ns: u64) -> bool {
+    /// Whether a packet with that timestamp is due. If not, the worker is told when it is.
+    fn is_due(&mut self, timestamp_ns: u64, work: &mut Work<'_>) -> bool {
+        let now_ns = work.now_ns();
         let (clock_ns, first_ns) = *self.start_ns.get_or_insert((now_ns, timestamp_ns));
-        let since_ns = u128::from(timestamp_ns.saturating_sub(first_ns));
-        self.timing == 0 || u128::from(now_ns.saturating_sub(clock_ns)) * u128::from(self.timing) >= since_ns
+        let Some(timing) = NonZero::new(self.timing) else { return true };
+        let due_ns = clock_ns.saturating_add(timestamp_ns.saturating_sub(first_ns).div_ceil(timing.get()));
+        if due_ns > now_ns {
+            work.wake_at(due_ns);
+        }
+        due_ns <= now_ns
     }
 
     /// Pushes stored packets, from the one of that number on.
@@ -240,9 +247,8 @@ impl ReplayUnqueue {
         let burst = self.burst.unwrap_or(work.burst()).min(vector.room());
         let mut count = 0;
         while count < burst {
-            let now_ns = work.now_ns();
             let Some(timestamp_ns) = self.stored.timestamp_ns(next) else { break };
-            if !self.is_due(timestamp_ns, now_ns) {
+            if !self.is_due(timestamp_ns, work) {
                 break;
             }
             let Some(packet) = self.stored.make(next, work) else { break };

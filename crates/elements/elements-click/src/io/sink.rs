@@ -21,6 +21,8 @@ pub(super) struct Sink<F> {
     /// Set at the end of the run: then no packet may wait any more.
     pub(super) stopped: bool,
     pub(super) stats: PortStats,
+    /// Bytes that are counted as sent.
+    pub(super) counted_bytes: u64,
     pub(super) warnings: Vec<String>,
     next_flush_ns: u64,
 }
@@ -34,6 +36,7 @@ impl<F> Sink<F> {
             failed: false,
             stopped: false,
             stats: PortStats::default(),
+            counted_bytes: 0,
             warnings: vec![],
             next_flush_ns: 0,
         }

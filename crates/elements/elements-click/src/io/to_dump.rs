@@ -208,7 +208,11 @@ impl Store for Sink<Capture> {
         capture.settled += sent as u64;
         capture.waiting -= sent;
         work.release(sent);
-        work.count_sent(sent);
+        if sent > 0 {
+            let bytes = self.stats.tx_bytes.saturating_sub(self.counted_bytes);
+            self.counted_bytes += bytes;
+            work.count_sent(sent, bytes);
+        }
         if self.failed {
             work.release(capture.waiting);
             work.count_dropped(WRITE_FAILED, capture.waiting);

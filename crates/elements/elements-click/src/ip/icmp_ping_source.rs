@@ -282,7 +282,11 @@ impl Task for PingSource {
     /// Of a source whose packets are pulled, it only keeps the run going.
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         let now_ns = work.now_ns();
-        if !self.pushes || self.left() == 0 || now_ns < self.next_ns {
+        if !self.pushes || self.left() == 0 {
+            return Progress::Idle;
+        }
+        if now_ns < self.next_ns {
+            work.wake_at(self.next_ns);
             return Progress::Idle;
         }
         let made = vector.push_from(1, || self.next(work));

@@ -1,7 +1,8 @@
 //! `DelayUnqueue` and `DelayShaper`: delay packets from their timestamps on.
 
+use super::interval::interval_text;
 use click::config::parse;
-use element::value::{set, time_text};
+use element::value::set;
 use element::{
     BoxElement, Class, Configure, Element, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
 };
@@ -90,9 +91,13 @@ impl Opaque for Delay {
                 self.waiting = self.next(work);
                 work.hold(usize::from(self.waiting.is_some()));
             }
-            let packet = self.waiting.take_if(|packet| packet.timestamp_ns <= work.now_ns())?;
-            work.release(1);
-            Some(packet)
+            let packet = self.waiting.take_if(|packet| packet.timestamp_ns <= work.now_ns());
+            match (packet, &self.waiting) {
+                (Some(_), _) => work.release(1),
+                (None, Some(packet)) => work.wake_at(packet.timestamp_ns),
+                (None, None) => {}
+            }
+            packet
         })
     }
 }
@@ -119,6 +124,6 @@ impl Element for Delay {
 
 const HANDLERS: &[Row<Delay>] = &[Row::read_write(
     "delay",
-    |delay, _| Some(time_text(delay.delay_ns)),
+    |delay, _| Some(interval_text(delay.delay_ns)),
     |delay, value, _| set(&mut delay.delay_ns, value, parse::seconds_ns),
 )];

@@ -29,9 +29,8 @@ pub(super) struct Limit {
     burst_ns: u64,
     /// The burst in tokens, if it is given instead of a time.
     burst: Option<u64>,
+    is_burst_given: bool,
     bucket: TokenBucket,
-    /// When the worker is woken for the next token.
-    wakes_at_ns: u64,
 }
 
 impl Limit {
@@ -48,9 +47,10 @@ impl Limit {
             args.error(span, "give BURST_DURATION or the size of a burst, not both");
             return None;
         }
-        let burst_ns = duration.unwrap_or(20_000_000);
+        let (burst_ns, is_burst_given) =
+            (duration.unwrap_or(20_000_000), duration.is_some() || size.is_some());
         let bucket = TokenBucket::new(rate?, 0);
-        let mut limit = Limit { unit, burst_ns, burst: size, bucket, wakes_at_ns: 0 };
+        let mut limit = Limit { unit, burst_ns, burst: size, is_burst_given, bucket };
         let capacity = limit.capacity(limit.bucket.rate_per_s());
         limit.bucket = TokenBucket::new(limit.bucket.rate_per_s(), capacity);
         Some(limit)
@@ -76,13 +76,21 @@ impl Limit {
     pub(super) fn set_rate(&mut self, value: &str) -> Result<(), String> {
         let rate = written(value, self.unit.parse_rate())?;
         self.bucket.adjust(rate, self.capacity(rate));
-        self.wakes_at_ns = 0;
         Ok(())
     }
 
-    /// Fills the bucket.
+    /// Starts over: with a full bucket if a burst is asked for, else with one packet.
     pub(super) fn reset(&mut self) {
-        self.bucket.set_level(u64::MAX);
+        self.bucket.set_level(if self.is_burst_given { u64::MAX } else { 1 });
+    }
+
+    /// Whether the rate allows a packet now.
+    pub(super) fn allows(&mut self, now_ns: u64) -> bool {
+        self.bucket.fill(now_ns);
+        match self.unit {
+            Unit::Packets => self.bucket.tokens() > 0,
+            Unit::Bytes => self.bucket.may_go(),
+        }
     }
 
     /// Adds the tokens since the last fill.
@@ -102,16 +110,12 @@ impl Limit {
         admitted
     }
 
-    /// Sets a timer for the next token, so that a worker without other work does not sleep for longer: a
-    /// small bucket would overflow meanwhile. One at a time is enough.
-    fn wake_in_time(&mut self, work: &mut Work<'_>) {
-        let now_ns = work.now_ns();
+    /// Tells the worker when the next token comes, so that it does not sleep for longer: a small bucket would
+    /// overflow meanwhile.
+    fn wake_in_time(&self, work: &mut Work<'_>) {
         let tokens = u64::from(self.unit == Unit::Packets);
-        if self.wakes_at_ns <= now_ns
-            && let Some(wait_ns) = self.bucket.wait_ns(tokens)
-        {
-            self.wakes_at_ns = now_ns.saturating_add(wait_ns.max(1));
-            work.fire_at(self.wakes_at_ns);
+        if let Some(wait_ns) = self.bucket.wait_ns(tokens) {
+            work.wake_at(work.now_ns().saturating_add(wait_ns.max(1)));
         }
     }
 
@@ -151,7 +155,7 @@ impl Limit {
 }
 
 /// A bandwidth as Click writes it: in bits per second, with the largest prefix that needs no fraction.
-fn bandwidth_text(bytes_per_s: u64) -> String {
+pub(super) fn bandwidth_text(bytes_per_s: u64) -> String {
     let bits = u128::from(bytes_per_s) * 8;
     let unit = [(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps")];
     let unit = unit.into_iter().find(|(factor, _)| bits >= *factor && bits.is_multiple_of(*factor));

@@ -5,7 +5,9 @@ use element::Class;
 
 mod delay;
 mod drr;
+pub(crate) mod interval;
 mod limits;
+mod link_unqueue;
 mod rated;
 mod red;
 mod sched;
@@ -19,6 +21,7 @@ pub const CLASSES: &[&Class] = &[
     &delay::DELAY_SHAPER,
     &delay::DELAY_UNQUEUE,
     &drr::CLASS,
+    &link_unqueue::CLASS,
     &rated::BANDWIDTH_RATED_UNQUEUE,
     &rated::RATED_UNQUEUE,
     &red::CLASS,

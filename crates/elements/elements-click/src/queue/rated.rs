@@ -54,15 +54,16 @@ pub const SHAPER: Class = Class {
     page: "\
 # Shaper(RATE [, keywords BURST_DURATION, BURST_SIZE])
 
-At most RATE packets a second can be pulled through it.
+At most RATE packets a second can be pulled through output 0. Others can be pulled through output 1.
 
-- **ports**: 1 pull input, 1 pull output
+- **ports**: 1 pull input, 1 or 2 pull outputs
 - **arguments**: `RATE`: packets a second; `BURST_DURATION` (default 20 ms): the longest time for which
   the rate is saved up; `BURST_SIZE`: the most packets that are saved up, instead
-- **handlers**: `rate` (read/write); `reset` (write): starts over with a full burst
+- **handlers**: `rate` (read/write); `reset` (write): starts over, with a full burst if one is given, else with
+  one packet
 - **difference**: with several workers each has the whole rate
 ",
-    codes: PortCodes::new("1/1", "l/l"),
+    codes: PortCodes::new("1/1-2", "l/l"),
     make: |cx| make(cx, Unit::Packets, false),
     ..RATED_UNQUEUE
 };
@@ -74,13 +75,14 @@ pub const BANDWIDTH_SHAPER: Class = Class {
     page: "\
 # BandwidthShaper(RATE [, keywords BURST_DURATION, BURST_BYTES])
 
-At most RATE bytes a second can be pulled through it.
+At most RATE bytes a second can be pulled through output 0. Others can be pulled through output 1.
 
-- **ports**: 1 pull input, 1 pull output
+- **ports**: 1 pull input, 1 or 2 pull outputs
 - **arguments**: `RATE`: bandwidth, in bytes a second or with a unit (`384kbps`); `BURST_DURATION` (default
   20 ms): the longest time for which the bandwidth is saved up; `BURST_BYTES`: the most bytes that are saved up,
   instead
-- **handlers**: `rate` (read/write); `reset` (write): starts over with a full burst
+- **handlers**: `rate` (read/write); `reset` (write): starts over, with a full burst if one is given, else with
+  one packet
 - **difference**: with several workers each has the whole bandwidth
 ",
     make: |cx| make(cx, Unit::Bytes, false),
@@ -112,7 +114,11 @@ fn make(cx: &mut Configure<'_>, unit: Unit, pushes: bool) -> Option<BoxElement> 
 }
 
 impl Opaque for Rated {
-    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+    fn pull(&mut self, output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        if output > 0 {
+            // Packets that the rate allows are left to output 0.
+            return if self.limit.allows(work.now_ns()) { 0 } else { work.pull(0, most, into) };
+        }
         self.limit.pull(most.min(into.room()), into, work).0
     }
 }

@@ -137,10 +137,15 @@ impl TimeSorted {
     fn look_for_the_end(&mut self, work: &mut Work<'_>) {
         let now_ns = work.now_ns();
         let since_ns = *self.empty_since_ns.get_or_insert(now_ns);
-        if self.stop && now_ns.saturating_sub(since_ns) >= EMPTY_NS {
-            self.stop = false;
-            work.stop();
+        if !self.stop {
+            return;
         }
+        if now_ns.saturating_sub(since_ns) < EMPTY_NS {
+            work.wake_at(since_ns.saturating_add(EMPTY_NS));
+            return;
+        }
+        self.stop = false;
+        work.stop();
     }
 }
 

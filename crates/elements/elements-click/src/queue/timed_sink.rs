@@ -1,7 +1,8 @@
 //! `TimedSink`: pulls a packet now and then, and drops it.
 
+use super::interval::interval_text;
 use click::config::{Args, parse};
-use element::value::{time_text, written};
+use element::value::written;
 use element::{Class, Element, Opaque, PortCodes, Progress, Row, StateScope, Task, Work};
 use shm::burst::Vector;
 
@@ -47,6 +48,7 @@ impl Task for TimedSink {
         // An interval shorter than a turn of the worker: several packets are due.
         let due = late_ns.map_or(0, |late_ns| late_ns / self.interval_ns + 1);
         if due == 0 {
+            work.wake_at(self.next_ns);
             return Progress::Idle;
         }
         self.next_ns = self.next_ns.saturating_add(due.saturating_mul(self.interval_ns));
@@ -57,6 +59,8 @@ impl Task for TimedSink {
             work.drop(0, std::slice::from_ref(packet));
         }
         vector.clear();
+        // Packets may come meanwhile from what does not run at once: virtual time must not go past the next turn.
+        work.wake_at(self.next_ns);
         if pulled > 0 { Progress::Worked } else { Progress::Idle }
     }
 }
@@ -75,7 +79,7 @@ impl Element for TimedSink {
 
 const HANDLERS: &[Row<TimedSink>] = &[Row::read_write(
     "interval",
-    |sink, _| Some(time_text(sink.interval_ns)),
+    |sink, _| Some(interval_text(sink.interval_ns)),
     |sink, value, _| match written(value, parse::seconds_ns)? {
         0 => Err("an interval longer than 0 is expected".into()),
         interval_ns => {

@@ -72,16 +72,13 @@ impl Interpreter {
                     None => {
                         let script = other.as_mut().map_err(|_| format!("`{full}` is running"))?;
                         match handler {
-                            "run" if self.depth >= MOST_CALLS_DEEP => {
-                                Some(Err("scripts call each other too deep".into()))
-                            }
-                            "run" => {
-                                script.depth = self.depth + 1;
-                                let result = script.run_through(args, work);
-                                script.flush(work);
-                                Some(result)
-                            }
-                            _ => script.own(handler, args, work),
+                            "run" => Some(self.run_other(script, (handler, false), args, work)),
+                            _ => match script.own(handler, args, work) {
+                                None if script.is_proxy => {
+                                    Some(self.run_other(script, (handler, false), args, work))
+                                }
+                                own => own,
+                            },
                         }
                     }
                     value => value,
@@ -93,6 +90,23 @@ impl Interpreter {
             let call = if args.is_empty() { name.to_string() } else { format!("{name} {args}") };
             work.read_handler(&call)
         })
+    }
+
+    /// Runs another script for a read or a write of one of its handlers; its value.
+    fn run_other(
+        &self,
+        script: &mut Interpreter,
+        call: (&str, bool),
+        args: &str,
+        work: &mut Work<'_>,
+    ) -> Result<String, String> {
+        if self.depth >= MOST_CALLS_DEEP {
+            return Err("scripts call each other too deep".into());
+        }
+        script.depth = self.depth + 1;
+        let result = script.answer(call, args, work);
+        script.flush(work);
+        result
     }
 
     /// Calls a function; `None` if there is none of that name.
@@ -124,6 +138,7 @@ impl Interpreter {
             }
             "cat" => self.cat(args),
             "catq" => self.cat(args).map(|text| quote(&text)),
+            "writable" => Ok(expand::words(args).iter().all(|name| self.is_writable(name, work)).to_string()),
             "readable" => Ok(expand::words(args).iter().all(|name| self.is_readable(name, work)).to_string()),
             _ => {
                 if let Some(value) = self.exported(handler) {
@@ -137,6 +152,21 @@ impl Interpreter {
     fn is_readable(&mut self, name: &str, work: &mut Work<'_>) -> bool {
         let own = !name.contains('.') && (self.exported(name).is_some() || OWN_HANDLERS.contains(&name));
         own || work.read_handler(name).is_ok()
+    }
+
+    /// Whether there is a write handler of that name, which is not called.
+    fn is_writable(&mut self, name: &str, work: &mut Work<'_>) -> bool {
+        let (handler, callee) = self.callee(name);
+        let element = match callee {
+            Callee::This | Callee::Script(..) if WRITE_HANDLERS.contains(&handler) => return true,
+            Callee::This => return handler == "stop",
+            Callee::Script(_, script) => return script.try_lock().is_ok_and(|script| script.is_proxy),
+            Callee::Element => name.strip_suffix(handler).unwrap_or_default(),
+        };
+        // The element's list has a line for each handler: its name, a tab, and whether it is read and written.
+        let list = work.read_handler(&format!("{element}handlers")).unwrap_or_default();
+        let mut lines = list.lines().filter_map(|line| line.split_once('\t'));
+        lines.any(|(known, access)| known == handler && access.contains('w'))
     }
 
     fn cat(&self, name: &str) -> Result<String, String> {
@@ -166,9 +196,23 @@ impl Interpreter {
             (Callee::This, "step") => self.write_step(value),
             (Callee::This, "goto") => self.go_to(value),
             (Callee::This, "set") => self.write_set(value),
-            (Callee::Script(..), "run") => self.read_handler(name, value, work).map(|_| ()),
-            _ => work.write_handler(name, value),
+            (Callee::Script(full, script), _)
+                if handler == "run" || script.try_lock().is_ok_and(|it| it.answers_write(handler)) =>
+            {
+                let mut script = script.try_lock().map_err(|_| format!("`{full}` is running"))?;
+                self.run_other(&mut script, (handler, true), value, work).map(|_| ())
+            }
+            _ => {
+                let written = work.write_handler(name, value);
+                work.follow_writes();
+                written
+            }
         }
+    }
+
+    /// Whether it runs for a write of a handler, as a script that answers all handlers does.
+    fn answers_write(&self, handler: &str) -> bool {
+        self.is_proxy && !WRITE_HANDLERS.contains(&handler)
     }
 
     /// Writes the handler `step`.
@@ -208,12 +252,15 @@ impl Interpreter {
     }
 }
 
+/// The handlers of every script that can be written.
+const WRITE_HANDLERS: &[&str] = &["step", "goto", "run", "set"];
+
 /// The readable handlers of every script.
 const OWN_HANDLERS: &[&str] = &[
     "run", "add", "sub", "mul", "div", "idiv", "mod", "rem", "neg", "abs", "ceil", "min", "max", "avg",
     "count", "popcount", "gt_vec", "eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "nand", "nor",
     "if", "in", "first", "length", "unquote", "sprintf", "random", "now", "cat", "catq", "get", "shift",
-    "readable",
+    "readable", "writable", "floor", "round", "quote", "htons", "htonl", "ntohs", "ntohl",
 ];
 
 /// The values of substitutions in a script's texts.
@@ -231,6 +278,8 @@ impl expand::Values for Environment<'_, '_, '_> {
         match name {
             "?" => Some(script.write_status.to_string()),
             "args" => Some(script.run_args.clone()),
+            "0" => Some(script.called.0.clone()),
+            "write" => Some(script.called.1.to_string()),
             "#" => Some(expand::words(&script.run_args).len().to_string()),
             "$" => Some(std::process::id().to_string()),
             _ => {

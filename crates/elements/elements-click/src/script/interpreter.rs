@@ -60,6 +60,12 @@ pub struct Interpreter {
     pub(super) jumps: u32,
     pub(super) write_status: i32,
     pub(super) run_args: String,
+    /// The handler that started it, and whether by a write: `$0` and `$write`.
+    pub(super) called: (String, bool),
+    /// Whether it answers every handler that scripts have not.
+    pub(super) is_proxy: bool,
+    /// Its NF, by number.
+    pub(super) nf: usize,
     /// Printed text without a line end.
     line: String,
     pub(super) random: u64,
@@ -109,6 +115,11 @@ impl Interpreter {
     pub fn is_paused(&self) -> bool {
         let here = self.program.instructions.get(self.at);
         self.ended.is_none() && self.steps == 0 && matches!(here, Some(Instruction::Pause { .. }))
+    }
+
+    /// Whether it waits for a step, and ends the run behind it.
+    pub fn waits_to_stop(&self) -> bool {
+        self.is_paused() && self.program.stops_the_run()
     }
 
     /// The value of a variable.
@@ -188,13 +199,14 @@ impl Interpreter {
     /// # Errors
     /// Never.
     pub fn write_run(&mut self, args: &str) -> Result<(), String> {
-        self.restart(args.trim());
+        self.restart("run", args.trim(), true);
         Ok(())
     }
 
-    /// Restarts with arguments.
-    fn restart(&mut self, args: &str) {
+    /// Restarts with arguments, for a read or a write of a handler.
+    fn restart(&mut self, handler: &str, args: &str, is_write: bool) {
         self.run_args = args.to_string();
+        self.called = (handler.to_string(), is_write);
         self.jump(0);
         (self.ended, self.jumps, self.steps) = (None, 0, 0);
     }
@@ -222,7 +234,20 @@ impl Interpreter {
     /// # Errors
     /// If it does not end, or ends with an error.
     pub fn run_through(&mut self, args: &str, work: &mut Work<'_>) -> Result<String, String> {
-        self.restart(args);
+        self.answer(("run", false), args, work)
+    }
+
+    /// The same, for a read or a write of any handler.
+    ///
+    /// # Errors
+    /// As [`Interpreter::run_through`].
+    pub fn answer(
+        &mut self,
+        (handler, is_write): (&str, bool),
+        args: &str,
+        work: &mut Work<'_>,
+    ) -> Result<String, String> {
+        self.restart(handler, args, is_write);
         match self.run_for(MOST_IN_A_CALL, work) {
             Outcome::Ended(End::Return) => Ok(self.value("_").unwrap_or("").to_string()),
             Outcome::Ended(End::Error) => Err(format!("`{}` ended with an error", self.name)),

@@ -2,6 +2,7 @@
 
 use click::config::{Args, parse, split_words};
 use diag::{Span, Spanned, did_you_mean};
+use element::handler::{name_of, split_call};
 use std::path::PathBuf;
 
 /// The target of a `goto`.
@@ -95,6 +96,16 @@ impl Program {
             )
         };
         self.instructions.iter().any(stops)
+    }
+
+    /// Whether it writes handlers by which a script goes on: `step`, `goto`, `run`.
+    pub fn drives_scripts(&self) -> bool {
+        let drives = |instruction: &Instruction| {
+            let Instruction::Write { call, .. } = instruction else { return false };
+            let (_, handler) = split_call(call);
+            ["step", "goto", "run"].contains(&name_of(handler))
+        };
+        self.instructions.iter().any(drives)
     }
 
     /// The number of instructions from `at` on that do something; `None` if there are none, or if they are in

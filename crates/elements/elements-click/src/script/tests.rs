@@ -214,7 +214,7 @@ fn an_endless_loop_is_given_up_and_never_holds_the_worker() {
 #[test]
 fn all_mistakes_are_reported_where_they_are() {
     let wrong = "prin x, wait 5parsecs, goto nowhere, goto hre, label here, label, pause x, set, set a, \
-                 stop now, read, TYPE SIGNAL INT";
+                 stop now, read, TYPE SIGNALS INT";
     let mistakes = Rig::try_new("Script", wrong, 0, 0).err().unwrap();
     assert_eq!(mistakes.lines().count(), 11, "{mistakes}");
     for part in [
@@ -229,6 +229,12 @@ fn all_mistakes_are_reported_where_they_are() {
         "TYPE: expected `ACTIVE`",
     ] {
         assert!(mistakes.contains(part), "{part}: {mistakes}");
+    }
+    for (signals, reason) in
+        [("", "waits for signals"), (" KILL", "`KILL` is no signal"), (" USR1 x", "`x` is no signal")]
+    {
+        let mistakes = Rig::try_new("Script", &format!("TYPE SIGNAL{signals}"), 0, 0).err().unwrap();
+        assert!(mistakes.contains(reason), "{mistakes}");
     }
     assert!(Rig::try_new("Script", "end", 1, 1).is_ok());
     assert!(Rig::try_new("Script", "TYPE ACTIVE", 1, 0).err().unwrap().contains("TYPE PACKET has ports"));
@@ -328,6 +334,34 @@ fn scripts_run_each_other() {
     assert_eq!(host.printed[5..], ["$(y.run)", warning]);
     assert_eq!(caller.take_warnings(), Vec::<String>::new());
     assert_eq!(own.take_warnings().len(), 1);
+}
+
+#[test]
+fn a_proxy_answers_the_handlers_that_scripts_have_not() {
+    let mut world = World::default();
+    let answers = "TYPE PROXY, goto known $(eq $0 a), error no $0, label known, returnq \"a $write $args\"";
+    let mut proxy = world.make(&SCRIPT, "p", answers).unwrap();
+    let calls = "print $(p.a 1 2), write p.a 3, print $?, print $(p.get _), print $(p.add 1 2), write p.b, print $?, \
+                 print $(writable p.b p.run) $(writable step) $(writable add)";
+    let mut caller = world.make(&SCRIPT, "main", calls).unwrap();
+    let mut rig = Rig::new("Script", "", 0, 0);
+    let host = rig.host();
+    for element in [&mut proxy, &mut caller] {
+        element.start(&mut Work::new(host, 0));
+        element.fire(&mut Work::new(host, 0));
+    }
+    let told: Vec<&str> = host.printed.iter().map(String::as_str).collect();
+    let said = "While executing `error no $0` of p :: Script:\n  no b";
+    let refused = "While executing `write p.b` of main :: Script:\n  `p` ended with an error";
+    assert_eq!(told, ["a false 1 2", "0", "a true 3", "3", said, refused, "-1", "true true false"]);
+}
+
+#[test]
+fn a_list_of_handlers_says_what_is_writable() {
+    let mut rig = Rig::new("Script", "print $(writable c.reset), print $(writable c.reset c.count)", 0, 0);
+    rig.host().handlers.insert("c.handlers".into(), "count\tr\nreset\tw".into());
+    rig.advance(0);
+    assert_eq!(rig.host().printed, ["true", "false"]);
 }
 
 #[test]
@@ -432,6 +466,23 @@ fn a_script_holds_the_run_while_it_can_go_on_by_itself() {
         assert!(!holds(&DRIVER_MANAGER, text) && !holds(&SCRIPT, text), "{text}");
     }
     assert!(!holds(&SCRIPT, "TYPE PASSIVE, wait 1s, stop"));
+    // A script that gives steps holds it for one that waits for a step, and would stop.
+    let mut gives = |text: &str, other: &str| {
+        let mut world = World::default();
+        let mut waits = world.make(&SCRIPT, "a", other).unwrap();
+        let mut script = world.make(&SCRIPT, "s", text).unwrap();
+        for element in [&mut waits, &mut script] {
+            element.start(&mut Work::new(rig.host(), 0));
+            element.fire(&mut Work::new(rig.host(), 0));
+        }
+        script.holds_run()
+    };
+    assert!(
+        gives("wait 1s, write a.step", "pause, stop")
+            && gives("wait 1s, write a.goto l", "label l, pause, stop")
+    );
+    assert!(!gives("wait 1s, print 1", "pause, stop") && !gives("wait 1s, write a.step", "pause"));
+    assert!(!gives("write a.step", "pause, pause, stop"));
 }
 
 #[test]
@@ -540,4 +591,21 @@ fn the_classes_have_codes_that_the_language_knows() {
     for class in CLASSES {
         click::flow::PortSpec::new(class.codes.ports, class.codes.processing, class.codes.flow).unwrap();
     }
+}
+
+#[test]
+fn a_signal_starts_a_script_each_time() {
+    let mut rig = Rig::new("Script", "print $(add $n 1), set n $(add $n 1), TYPE SIGNAL USR2 WINCH", 0, 0);
+    rig.advance(100 * 1_000_000);
+    assert!(rig.host().printed.is_empty());
+    for signal in ["USR2", "USR2", "WINCH"] {
+        let number = element::signals::SIGNALS.iter().find(|(name, _)| *name == signal).unwrap().1;
+        signal_hook::low_level::raise(number).unwrap();
+        rig.advance(20 * 1_000_000);
+        rig.advance(20 * 1_000_000);
+    }
+    assert_eq!(rig.host().printed, ["1", "2", "3"]);
+    // The test's process does not lend its signals, as a daemon does not.
+    let mut rig = Rig::new("Script", "stop, TYPE SIGNAL INT", 0, 0);
+    assert!(rig.warnings().iter().any(|warning| warning.contains("signal INT ends what runs")));
 }

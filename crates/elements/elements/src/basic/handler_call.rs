@@ -31,6 +31,22 @@ impl HandlerCall {
         format!("{} {}", self.handler, self.value).trim_end().to_string()
     }
 
+    /// The call with a value for a variable, `$NAME` or `${NAME}`, of what is written.
+    pub fn with(&self, variable: &str, value: &str) -> HandlerCall {
+        let braced = self.value.replace(&format!("${{{variable}}}"), value);
+        let (mut text, mut rest) = (String::new(), braced.as_str());
+        let name = format!("${variable}");
+        while let Some(at) = rest.find(&name) {
+            let behind = &rest[at + name.len()..];
+            let is_longer = behind.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            text.push_str(&rest[..at]);
+            text.push_str(if is_longer { &name } else { value });
+            rest = behind;
+        }
+        text.push_str(rest);
+        HandlerCall { handler: self.handler.clone(), value: text }
+    }
+
     fn of(first: &Spanned, rest: &[Spanned], names: &dyn Names) -> Parsed<HandlerCall> {
         parse::handler(first, names)?;
         let value: Vec<&str> = rest.iter().map(Spanned::as_str).collect();
@@ -67,5 +83,18 @@ impl Trigger {
         let at = parse::u64(first, names)?;
         let call = rest.split_first().map(|(first, rest)| HandlerCall::of(first, rest, names)).transpose()?;
         Ok(Trigger { at, call })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use element::value::written;
+
+    #[test]
+    fn a_variable_is_replaced_where_it_ends() {
+        let call = written("s.run $t x${t}y $time $", HandlerCall::parse).unwrap();
+        assert_eq!(call.with("t", "1.5").text(), "s.run 1.5 x1.5y $time $");
+        assert_eq!(call.with("u", "1.5"), call);
     }
 }

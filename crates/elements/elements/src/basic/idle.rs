@@ -32,4 +32,8 @@ impl Opaque for Idle {
 
 impl Element for Idle {
     element::facts!(writes: false, reasons: &["idle"]);
+
+    fn may_give(&self, _of_input: &dyn Fn(usize) -> bool) -> Option<bool> {
+        Some(false)
+    }
 }

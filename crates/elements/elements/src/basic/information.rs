@@ -23,6 +23,23 @@ from a suffix: `NAME:ip`, `NAME:ipnet`, `NAME:bcast`, `NAME:gw`, `NAME:ip6`, `NA
 };
 
 /// The class.
+pub const PORT_INFO: Class = Class {
+    name: "PortInfo",
+    summary: "gives names to ports",
+    page: "\
+# PortInfo(NAME PORT[/PROTOCOL] [ALIAS ...], ...)
+
+Lets the arguments of other elements use NAME, and each ALIAS, for a TCP or UDP port.
+
+- **ports**: none
+- **arguments**: each as a line of `/etc/services`: a name, a port, perhaps with `/tcp` or `/udp`, and other names for it;
+  what follows a `#` is a comment. A name is valid in the compound element that defines it and in all elements inside
+  that; where it is defined twice there, the first definition holds
+",
+    ..ALIGNMENT_INFO
+};
+
+/// The class.
 pub const STATIC_THREAD_SCHED: Class = Class {
     name: "StaticThreadSched",
     summary: "specifies which thread runs an element; has no effect here",

@@ -34,6 +34,7 @@ pub const CLASSES: &[&Class] = &[
     &idle::CLASS,
     &input_switch::CLASS,
     &information::ADDRESS_INFO,
+    &information::PORT_INFO,
     &information::ALIGNMENT_INFO,
     &information::CLICKY_INFO,
     &information::JIFFIE_CLOCK,

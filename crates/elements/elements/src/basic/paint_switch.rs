@@ -170,8 +170,7 @@ impl Transparent for Colored {
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
-            work.place_before(index);
-            self.copier.send_copy(batch.packet(index), 1, work);
+            self.copier.send_copy(batch, index, 1, work);
             batch.emit(index, 0);
         }
     }

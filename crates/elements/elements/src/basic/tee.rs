@@ -49,8 +49,13 @@ pub(crate) struct Copier {
 }
 
 impl Copier {
-    /// Sends a copy out of a port.
-    pub(crate) fn send_copy(&mut self, packet: &Packet, port: usize, work: &mut Work<'_>) {
+    /// Sends a copy of a batch's packet out of a port: it leaves before the packet.
+    pub(crate) fn send_copy(&mut self, batch: &Batch<'_>, index: u16, port: usize, work: &mut Work<'_>) {
+        work.place_before(index);
+        self.send(batch.packet(index), port, work);
+    }
+
+    fn send(&mut self, packet: &Packet, port: usize, work: &mut Work<'_>) {
         match work.copy(packet) {
             Some(copy) => work.emit(port, &copy),
             None => self.failures += 1,
@@ -69,8 +74,7 @@ impl Copier {
         // Port by port, so that the copies leave as bursts where they meet nowhere.
         for port in others {
             for &index in list {
-                work.place_before(index);
-                self.send_copy(batch.packet(index), port, work);
+                self.send_copy(batch, index, port, work);
             }
         }
         for &index in list {
@@ -99,7 +103,13 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         let arms = args.positional("N", parse::u32).unwrap_or(outputs as u32);
         if arms as usize != outputs {
             let span = args.span();
-            args.error(span, format!("N is {arms}, but {outputs} outputs are wired"));
+            args.error(
+                span,
+                format!(
+                    "N is {arms}, but {outputs} {} wired",
+                    if outputs == 1 { "output is" } else { "outputs are" }
+                ),
+            );
         }
         Some(Tee { outputs, copier: Copier::default() })
     })
@@ -116,7 +126,7 @@ impl Opaque for Tee {
         let count = work.pull(0, most, into);
         for port in 1..self.outputs {
             for packet in into.iter().skip(before) {
-                self.copier.send_copy(packet, port, work);
+                self.copier.send(packet, port, work);
             }
         }
         count

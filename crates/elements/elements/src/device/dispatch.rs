@@ -102,10 +102,13 @@ impl Opaque for Dispatch {
         work.release(wanted);
         for output in 0..batch.outputs() {
             for (set, &index) in self.sets.iter().zip(list).filter(|(set, _)| **set & 1 << output != 0) {
-                work.place_behind(index);
                 match set >> output {
-                    1 => work.emit(output, batch.packet(index)),
-                    _ => self.copier.send_copy(batch.packet(index), output, work),
+                    1 => {
+                        // Where its copies are, and behind them.
+                        work.place_before(index);
+                        work.emit(output, batch.packet(index));
+                    }
+                    _ => self.copier.send_copy(batch, index, output, work),
                 }
             }
         }

@@ -16,12 +16,13 @@ pub const CLASS: Class = Class {
 # EnsureEther([ETHERTYPE, SRC, DST])
 
 Makes sure that IP packets have an Ethernet header. Packets with one before their network header stay as they
-are, and a stripped one is restored. Otherwise everything before the network header is replaced by a new one.
+are, and a stripped one is restored, if the MAC header annotation still tells where it was. Otherwise everything
+before the network header is replaced by a new one.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `ETHERTYPE` (default 0x0800), `SRC` (default 1:1:1:1:1:1), `DST` (default 2:2:2:2:2:2) of
   the new header
-- **annotations**: reads the network header; packets without it stay as they are
+- **annotations**: reads the network header, and the MAC header; packets without the former stay as they are
 - **drop reasons**: `no-headroom`: the packet fills its buffer
 ",
     codes: PortCodes::AGNOSTIC,
@@ -59,6 +60,9 @@ fn ensure(header: EtherHeader) -> Program {
         leave_if_ip(f, unchanged);
         f.jump(replace);
         f.at(stripped);
+        // What is in front of other packets is what an earlier one left in the buffer.
+        let mac = f.eval(offset(Base::Mac));
+        f.check(mac.equals(0_u64.wrapping_sub(bytes)), replace);
         f.room(HEADER_BYTES, cramped);
         f.push(HEADER_BYTES);
         let taken_back = f.aside(|f| f.emit(0));

@@ -1,13 +1,13 @@
 //! `EtherVLANEncap` and `StripEtherVLANHeader`: add an Ethernet header with a VLAN tag, and remove it.
 
 use super::header::{BACK, BACK_ADDRESS, EtherHeader, FIRST_BYTES, HEADER_BYTES, push_header, set_headers};
-use super::vlan::{TAG, TAG_BYTES, native_vlan, read_tag, with_id, with_pcp};
+use super::vlan_tag::{TAG, TAG_BYTES, TAG_CELLS, Tagger, VlanTag, native_vlan};
 use crate::program::Program;
 use click::config::{Args, parse};
-use element::value::{ether_text, set, written};
+use element::value::{ether_text, set};
 use element::{Class, PortCodes, Row, StateScope, Work};
 use ir::Builder;
-use ir::expr::{anno, cell, load};
+use ir::expr::{cell, load};
 use packet::access::Access;
 use packet::anno;
 use packet::field::{Base, Field};
@@ -62,7 +62,6 @@ const FRONT_CELL: u16 = 0;
 const BACK_CELL: u16 = 1;
 const TCI_CELL: u16 = 2;
 const NATIVE_CELL: u16 = 3;
-const NO_NATIVE: u64 = u64::MAX;
 /// Bytes of a header with a tag.
 const TAGGED_BYTES: usize = HEADER_BYTES + TAG_BYTES;
 /// The type of a tag (IEEE 802.1Q).
@@ -70,18 +69,16 @@ const TAG_TYPE: u16 = 0x8100;
 
 struct EtherVlanEncap {
     header: EtherHeader,
-    /// `None`: from the annotation.
-    tci: Option<u16>,
-    native: Option<u16>,
+    tag: VlanTag,
 }
 
 fn make_encap(args: &mut Args<'_>) -> Option<Program<EtherVlanEncap>> {
     let ethertype = args.mandatory_positional("ETHERTYPE", parse::u16);
     let src = args.mandatory_positional("SRC", parse::ether);
     let dst = args.mandatory_positional("DST", parse::ether);
-    let (tci, native) = read_tag(args);
+    let tag = VlanTag::read(args);
     let header = EtherHeader { dst: dst?, src: src?, ethertype: ethertype? };
-    Some(encap(EtherVlanEncap { header, tci, native }))
+    Some(encap(EtherVlanEncap { header, tag }))
 }
 
 fn encap(encap: EtherVlanEncap) -> Program<EtherVlanEncap> {
@@ -91,20 +88,17 @@ fn encap(encap: EtherVlanEncap) -> Program<EtherVlanEncap> {
 
 impl EtherVlanEncap {
     fn cells(&self) -> [u64; 4] {
-        let native = self.native.map_or(NO_NATIVE, u64::from);
-        [self.header.first_bytes(), self.header.back(), self.tci.unwrap_or(0).into(), native]
+        let [tci, native] = self.tag.cells();
+        [self.header.first_bytes(), self.header.back(), tci, native]
     }
 
     fn build(&self, f: &mut Builder) {
-        for (name, init) in ["front", "back", "vlan_tci", "native_vlan"].into_iter().zip(self.cells()) {
+        for (name, init) in ["front", "back"].into_iter().chain(TAG_CELLS).zip(self.cells()) {
             f.cell(name, init);
         }
         let cramped = f.slow_block("headroom");
         f.room(TAGGED_BYTES, cramped);
-        let tci = f.eval(match self.tci {
-            Some(_) => cell(TCI_CELL),
-            None => anno(anno::VLAN_TCI),
-        });
+        let tci = f.eval(self.tag.in_program(TCI_CELL));
         let untagged = f.block();
         f.leave_if((tci & 0xfff).equals(cell(NATIVE_CELL)), untagged);
         f.push(TAGGED_BYTES);
@@ -123,8 +117,8 @@ impl EtherVlanEncap {
 
     /// Does the same as the program for a packet with too little headroom.
     fn push_onto(&self, packet: &mut Packet) -> bool {
-        let tci = self.tci.unwrap_or_else(|| anno::VLAN_TCI.load(&packet.anno) as u16);
-        if self.native == Some(tci & 0xfff) {
+        let tci = self.tag.of(packet);
+        if self.tag.native == Some(tci & 0xfff) {
             return self.header.push_onto(packet);
         }
         if !packet.make_headroom(TAGGED_BYTES) || !packet.push(TAGGED_BYTES) {
@@ -142,20 +136,20 @@ impl EtherVlanEncap {
     fn slow(&mut self, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         batch.emit_if(0, |packet| self.push_onto(packet));
     }
+}
 
-    /// Writes the values that handlers change into the program's cells.
+impl Tagger for EtherVlanEncap {
+    fn tag(&self) -> &VlanTag {
+        &self.tag
+    }
+
+    fn tag_mut(&mut self) -> &mut VlanTag {
+        &mut self.tag
+    }
+
     fn store(&self, cells: &mut [u64]) -> Result<(), String> {
         cells.iter_mut().zip(self.cells()).for_each(|(cell, value)| *cell = value);
         Ok(())
-    }
-
-    fn set_tci(
-        &mut self,
-        cells: &mut [u64],
-        new: impl FnOnce(u16) -> Result<u16, String>,
-    ) -> Result<(), String> {
-        self.tci = Some(new(self.tci.ok_or("the tag comes from the annotation")?)?);
-        self.store(cells)
     }
 }
 
@@ -184,29 +178,10 @@ const HANDLERS: &[Row<EtherVlanEncap>] = &[
             encap.store(cells)
         },
     ),
-    Row::read_write(
-        "vlan_tci",
-        |encap, _| Some(encap.tci.map_or_else(|| "ANNO".to_string(), |tci| tci.to_string())),
-        |encap, value, cells| encap.set_tci(cells, |_| written(value, parse::u16)),
-    ),
-    Row::read_write(
-        "vlan_id",
-        |encap, _| Some((encap.tci.unwrap_or(0) & 0xfff).to_string()),
-        |encap, value, cells| encap.set_tci(cells, |tci| with_id(tci, value)),
-    ),
-    Row::read_write(
-        "vlan_pcp",
-        |encap, _| Some((encap.tci.unwrap_or(0) >> 13).to_string()),
-        |encap, value, cells| encap.set_tci(cells, |tci| with_pcp(tci, value)),
-    ),
-    Row::read_write(
-        "native_vlan",
-        |encap, _| Some(encap.native.map_or_else(|| "-1".to_string(), |native| native.to_string())),
-        |encap, value, cells| {
-            encap.native = native_vlan(written(value, parse::int_in(-1..=0xfff))?);
-            encap.store(cells)
-        },
-    ),
+    EtherVlanEncap::VLAN_TCI,
+    EtherVlanEncap::VLAN_ID,
+    EtherVlanEncap::VLAN_PCP,
+    EtherVlanEncap::NATIVE_VLAN,
 ];
 
 fn make_strip(args: &mut Args<'_>) -> Option<Program> {
@@ -238,10 +213,10 @@ mod tests {
     #[test]
     fn a_packet_without_headroom_is_moved_or_dropped() {
         let header = EtherHeader { dst: [1; 6], src: [2; 6], ethertype: 0x0800 };
-        let mut encap = encap(EtherVlanEncap { header, tci: Some(0x2005), native: Some(5) });
+        let mut encap = encap(EtherVlanEncap { header, tag: VlanTag { tci: Some(0x2005), native: Some(5) } });
         let (_, bytes) = through_slow_path(&mut encap, &all_but(14)).unwrap();
         assert_eq!((&bytes[..14], &bytes[14..]), (&header.bytes()[..], &all_but(14)[..]));
-        encap.state.native = None;
+        encap.state.tag.native = None;
         let (packet, bytes) = through_slow_path(&mut encap, &all_but(18)).unwrap();
         assert_eq!((&bytes[..12], &bytes[12..18]), (&header.bytes()[..12], &[0x81, 0, 0x20, 5, 8, 0][..]));
         assert_eq!((&bytes[18..], packet.mac, packet.net), (&all_but(18)[..], 0, 18));

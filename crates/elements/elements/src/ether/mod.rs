@@ -22,6 +22,7 @@ mod neighbours;
 mod store_ether_address;
 mod vlan;
 mod vlan_anno;
+mod vlan_tag;
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[

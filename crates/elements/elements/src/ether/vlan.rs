@@ -1,11 +1,12 @@
 //! `VLANEncap` and `VLANDecap`: add a VLAN tag to Ethernet frames and remove it.
 
 use super::header::{BACK_ADDRESS, FIRST_BYTES, HEADER_BYTES, set_headers};
+use super::vlan_tag::{TAG, TAG_BYTES, TAG_CELLS, Tagger, VlanTag};
 use crate::program::Program;
 use click::config::{Args, parse};
-use element::value::{set, written};
+use element::value::set;
 use element::{Class, PortCodes, Row, StateScope, Work};
-use ir::expr::{anno, cell, load};
+use ir::expr::{cell, load};
 use ir::{Builder, Expr};
 use packet::access::Access;
 use packet::anno;
@@ -56,48 +57,19 @@ Removes the outermost VLAN tag from each Ethernet frame that has one.
     ..VLAN_ENCAP
 };
 
-/// Bytes of a tag.
-pub(super) const TAG_BYTES: usize = 4;
-/// Type and tag control information, behind the addresses.
-pub(super) const TAG: Field = Field::bytes(Base::Data, 12, 4);
-const NO_NATIVE: u64 = u64::MAX;
-const TCI_CELL: usize = 0;
-const NATIVE_CELL: usize = 1;
-const TYPE_CELL: usize = 2;
+const TCI_CELL: u16 = 0;
+const NATIVE_CELL: u16 = 1;
+const TYPE_CELL: u16 = 2;
 
 struct VlanEncap {
-    /// `None`: from the annotation.
-    tci: Option<u16>,
-    native: Option<u16>,
+    tag: VlanTag,
     ethertype: u16,
 }
 
-/// The identifier that gets no tag; `None` for a negative number.
-pub(super) fn native_vlan(number: i64) -> Option<u16> {
-    u16::try_from(number).ok()
-}
-
 fn make_encap(args: &mut Args<'_>) -> Option<Program<VlanEncap>> {
-    let (tci, native) = read_tag(args);
+    let tag = VlanTag::read(args);
     let ethertype = args.keyword("ETHERTYPE", parse::u16).unwrap_or(0x8100);
-    Some(encap(VlanEncap { tci, native, ethertype }))
-}
-
-/// Reads the tag, or `None` if the annotation has it, and the identifier that gets no tag.
-pub(super) fn read_tag(args: &mut Args<'_>) -> (Option<u16>, Option<u16>) {
-    let given = args.positional("VLAN_TCI", |text, names| match text.as_str() {
-        "ANNO" => Ok(None),
-        _ => parse::u16(text, names).map(Some),
-    });
-    let pcp = args.positional("VLAN_PCP", parse::int_in(0..=7)).unwrap_or(0) as u16;
-    let id = args.keyword("VLAN_ID", parse::int_in(0..=0xfff)).unwrap_or(0) as u16;
-    let native = args.keyword("NATIVE_VLAN", parse::int_in(-1..=0xfff)).unwrap_or(0);
-    let tci = match given {
-        Some(None) => None,
-        Some(Some(tci)) => Some(tci | pcp << 13),
-        None => Some(id | pcp << 13),
-    };
-    (tci, native_vlan(native))
+    Some(encap(VlanEncap { tag, ethertype }))
 }
 
 fn encap(encap: VlanEncap) -> Program<VlanEncap> {
@@ -107,12 +79,12 @@ fn encap(encap: VlanEncap) -> Program<VlanEncap> {
 
 impl VlanEncap {
     fn cells(&self) -> [u64; 3] {
-        let native = self.native.map_or(NO_NATIVE, u64::from);
-        [u64::from(self.tci.unwrap_or(0)), native, u64::from(self.ethertype)]
+        let [tci, native] = self.tag.cells();
+        [tci, native, u64::from(self.ethertype)]
     }
 
     fn build(&self, f: &mut Builder) {
-        for (name, init) in ["vlan_tci", "native_vlan", "ethertype"].into_iter().zip(self.cells()) {
+        for (name, init) in TAG_CELLS.into_iter().chain(["ethertype"]).zip(self.cells()) {
             f.cell(name, init);
         }
         let untagged = f.aside(|f| {
@@ -122,17 +94,14 @@ impl VlanEncap {
         let cramped = f.slow_block("headroom");
         let short = f.drop_block("short-frame");
         f.need(Base::Data, 12, short);
-        let tci = f.eval(match self.tci {
-            Some(_) => cell(TCI_CELL as u16),
-            None => anno(anno::VLAN_TCI),
-        });
-        f.leave_if((tci & 0xfff).equals(cell(NATIVE_CELL as u16)), untagged);
+        let tci = f.eval(self.tag.in_program(TCI_CELL));
+        f.leave_if((tci & 0xfff).equals(cell(NATIVE_CELL)), untagged);
         f.room(TAG_BYTES, cramped);
         let (front, back) = (f.eval(load(FIRST_BYTES)), f.eval(load(BACK_ADDRESS)));
         f.push(TAG_BYTES);
         f.store(FIRST_BYTES, front);
         f.store(BACK_ADDRESS, back);
-        f.store(TAG, (cell(TYPE_CELL as u16) << 16) | tci);
+        f.store(TAG, (cell(TYPE_CELL) << 16) | tci);
         set_headers(f, HEADER_BYTES + TAG_BYTES);
         f.emit(0);
     }
@@ -146,7 +115,7 @@ impl VlanEncap {
                 batch.drop(index, 0);
                 continue;
             }
-            let tci = self.tci.unwrap_or_else(|| anno::VLAN_TCI.load(&packet.anno) as u16);
+            let tci = self.tag.of(packet);
             packet.mac = packet.data();
             packet.net = packet.data() + (HEADER_BYTES + TAG_BYTES) as u16;
             let mut bytes = batch.bytes_mut(index);
@@ -158,57 +127,26 @@ impl VlanEncap {
     }
 }
 
-/// A tag with another identifier.
-pub(super) fn with_id(tci: u16, value: &str) -> Result<u16, String> {
-    Ok(tci & !0xfff | written(value, parse::int_in(0..=0xfff))? as u16)
-}
+impl Tagger for VlanEncap {
+    fn tag(&self) -> &VlanTag {
+        &self.tag
+    }
 
-/// A tag with another priority.
-pub(super) fn with_pcp(tci: u16, value: &str) -> Result<u16, String> {
-    Ok(tci & 0x1fff | (written(value, parse::int_in(0..=7))? as u16) << 13)
-}
+    fn tag_mut(&mut self) -> &mut VlanTag {
+        &mut self.tag
+    }
 
-impl VlanEncap {
-    /// Writes the values that handlers change into the program's cells.
     fn store(&self, cells: &mut [u64]) -> Result<(), String> {
         cells.iter_mut().zip(self.cells()).for_each(|(cell, value)| *cell = value);
         Ok(())
     }
-
-    fn set_tci(
-        &mut self,
-        cells: &mut [u64],
-        new: impl FnOnce(u16) -> Result<u16, String>,
-    ) -> Result<(), String> {
-        self.tci = Some(new(self.tci.ok_or("the tag comes from the annotation")?)?);
-        self.store(cells)
-    }
 }
 
 const HANDLERS: &[Row<VlanEncap>] = &[
-    Row::read_write(
-        "vlan_tci",
-        |encap, _| Some(encap.tci.map_or_else(|| "ANNO".to_string(), |tci| tci.to_string())),
-        |encap, value, cells| encap.set_tci(cells, |_| written(value, parse::u16)),
-    ),
-    Row::read_write(
-        "vlan_id",
-        |encap, _| Some((encap.tci.unwrap_or(0) & 0xfff).to_string()),
-        |encap, value, cells| encap.set_tci(cells, |tci| with_id(tci, value)),
-    ),
-    Row::read_write(
-        "vlan_pcp",
-        |encap, _| Some((encap.tci.unwrap_or(0) >> 13).to_string()),
-        |encap, value, cells| encap.set_tci(cells, |tci| with_pcp(tci, value)),
-    ),
-    Row::read_write(
-        "native_vlan",
-        |encap, _| Some(encap.native.map_or_else(|| "-1".to_string(), |native| native.to_string())),
-        |encap, value, cells| {
-            encap.native = native_vlan(written(value, parse::int_in(-1..=0xfff))?);
-            encap.store(cells)
-        },
-    ),
+    VlanEncap::VLAN_TCI,
+    VlanEncap::VLAN_ID,
+    VlanEncap::VLAN_PCP,
+    VlanEncap::NATIVE_VLAN,
     Row::read_write(
         "ethertype",
         |encap, _| Some(encap.ethertype.to_string()),
@@ -250,14 +188,15 @@ mod tests {
 
     #[test]
     fn a_frame_without_headroom_is_moved_or_dropped() {
-        let mut encap = encap(VlanEncap { tci: Some(0x2005), native: None, ethertype: 0x8100 });
+        let mut encap =
+            encap(VlanEncap { tag: VlanTag { tci: Some(0x2005), native: None }, ethertype: 0x8100 });
         let (packet, bytes) = through_slow_path(&mut encap, &all_but(4)).unwrap();
         let frame = all_but(4);
         assert_eq!((&bytes[..12], &bytes[12..16]), (&frame[..12], &[0x81, 0, 0x20, 5][..]));
         assert_eq!((&bytes[16..], packet.data()), (&frame[12..], 0));
         assert_eq!((packet.mac, packet.net), (0, 18));
         assert!(through_slow_path(&mut encap, &all_but(3)).is_none());
-        encap.state.tci = None;
+        encap.state.tag.tci = None;
         let (_, bytes) = through_slow_path(&mut encap, &[0; 60]).unwrap();
         assert_eq!(bytes[12..16], [0x81, 0, 0, 0]);
     }

@@ -1,6 +1,6 @@
 //! `SetVLANAnno`: sets the VLAN annotation.
 
-use super::vlan::{with_id, with_pcp};
+use super::vlan_tag::{with_id, with_pcp};
 use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::set_cell;

@@ -1,7 +1,8 @@
 //! `Classifier`: sorts packets by bytes at offsets.
 
 use super::filter_plan::FilterPlan;
-use super::formula::{Formula, Var};
+use super::formula::{Formula, Var, not};
+use super::listing::Clause;
 use super::sorter::Sorter;
 use diag::{Diagnostic, Diagnostics, Spanned};
 use element::{BoxElement, Class, Configure, PortCodes, StateScope};
@@ -25,10 +26,11 @@ is a digit that does not matter. `!` before a clause negates it. The pattern `-`
 everything. A packet too short for a clause does not match it.
 
 - **ports**: 1 input, push; as many outputs as patterns
-- **handlers**: `program` (read): the steps that decide, for people; `config` (read/write): other rules take the
-  place of these while packets flow
+- **handlers**: `program` (read): the patterns as Click lists them, a test of four bytes a line; `steps` (read): the
+  decisions that run, for people; `config` (read/write): other rules take the place of these while packets flow; `pattern0`, ...
+  (read/write): one of them
 - **drop reasons**: `no-match`
-- **difference**: `program` lists decisions over runs of bits, because that is what runs
+- **difference**: what runs is not the list of `program` but that of `steps`, which decides the same over runs of bits
 
     Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -)
 ",
@@ -41,15 +43,17 @@ everything. A packet too short for a clause does not match it.
 const MAX_OFFSET: usize = 8000;
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let (patterns, formulas) = cx.patterns(|text, _, diags| Some(pattern(text, diags)))?;
-    let plan = FilterPlan::new(formulas.into_iter().zip(0..).collect());
+    let (patterns, clauses) = cx.patterns(|text, _, diags| Some(pattern(text, diags)))?;
+    let formulas =
+        clauses.iter().map(|clauses| Formula::All(clauses.iter().map(formula).collect())).collect();
+    let plan = FilterPlan::of_patterns(clauses, formulas);
     Some(BoxElement::transparent(Sorter::of_patterns(cx, "Classifier", Arc::new(plan), &patterns)))
 }
 
-/// Reads a pattern.
-pub(super) fn pattern(text: &Spanned, diags: &mut Diagnostics) -> Formula {
+/// Reads a pattern: the clauses that must match.
+fn pattern(text: &Spanned, diags: &mut Diagnostics) -> Vec<Clause> {
     if text.trim().as_str() == "-" {
-        return Formula::Const(true);
+        return vec![];
     }
     let (mut parts, errors) = (vec![], diags.errors());
     let mut at = 0;
@@ -69,15 +73,14 @@ pub(super) fn pattern(text: &Spanned, diags: &mut Diagnostics) -> Formula {
             at += 1;
         }
         match clause(text, first..at) {
-            Ok(clause) if negated => parts.push(Formula::Not(Box::new(clause))),
-            Ok(clause) => parts.push(clause),
+            Ok((at, bytes)) => parts.push(Clause { at, bytes, negated }),
             Err(mistake) => diags.push(mistake),
         }
     }
     if parts.is_empty() && diags.errors() == errors {
         diags.error(text.span, "the pattern is empty").help("`-` matches every packet");
     }
-    Formula::All(parts)
+    parts
 }
 
 /// A digit's value and mask; both are 0 for `?`.
@@ -105,7 +108,7 @@ fn hex(text: &Spanned, range: Range<usize>, what: &str) -> Result<Vec<(u8, u8)>,
 }
 
 /// Reads `OFFSET/VALUE[%MASK]`.
-fn clause(text: &Spanned, range: Range<usize>) -> Result<Formula, Diagnostic> {
+fn clause(text: &Spanned, range: Range<usize>) -> Result<(usize, Vec<(u8, u8)>), Diagnostic> {
     let span = text.sub(range.clone());
     let whole = text.as_str().get(range.clone()).unwrap_or("");
     let Some((offset, rest)) = whole.split_once('/') else {
@@ -136,11 +139,16 @@ fn clause(text: &Spanned, range: Range<usize>) -> Result<Formula, Diagnostic> {
         let mistake = Diagnostic::error(span, "the clause lies behind the end of every frame");
         return Err(mistake.help(format!("the last byte that can be looked at is {}", MAX_OFFSET - 1)));
     }
-    Ok(formula(at, &value))
+    Ok((at, value))
 }
 
-/// Bytes (with their masks) at an offset, as runs of bits.
-fn formula(at: usize, bytes: &[(u8, u8)]) -> Formula {
+/// A clause as runs of bits.
+fn formula(clause: &Clause) -> Formula {
+    let bytes = bytes_formula(clause.at, &clause.bytes);
+    if clause.negated { not(bytes) } else { bytes }
+}
+
+fn bytes_formula(at: usize, bytes: &[(u8, u8)]) -> Formula {
     let bit = |n: usize| {
         let (value, mask) = bytes[n / 8];
         let shift = 7 - n % 8;

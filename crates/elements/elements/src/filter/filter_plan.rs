@@ -13,6 +13,7 @@ use super::emit::emit;
 use super::expr::{Expr, Test};
 use super::formula::{Formula, IP_BYTES, PORT_BYTES, unify};
 use super::graph::{Graph, To};
+use super::listing::{self, Clause};
 use ir::expr::{load, record};
 use ir::{BlockId, Builder, Value};
 use packet::field::{self, Base};
@@ -31,6 +32,8 @@ const NEXT: u32 = u32::MAX - 2;
 const SHORT: usize = 32;
 /// Fewest rules that are worth a table.
 const TABLE_RULES: usize = 16;
+/// Most rules that are listed in Click's form: the work grows with the square of their tests.
+const MOST_LISTED: usize = 256;
 /// Most tables of one list: each costs a stage.
 const MAX_TABLES: usize = 4;
 
@@ -41,6 +44,16 @@ pub struct FilterPlan {
     stages: Vec<Stage>,
     /// The decision for packets without an IP header, if the rules are about IP packets.
     headless: Option<u32>,
+    rules: Rules,
+}
+
+/// What the stages were lowered from, for the handler `program`.
+#[derive(Debug)]
+enum Rules {
+    Patterns(Vec<Vec<Clause>>),
+    Ip(Vec<(Expr, u32)>),
+    /// Too many to list.
+    Many,
 }
 
 #[derive(Debug)]
@@ -103,9 +116,11 @@ fn ranges(rules: &[(Expr, u32)]) -> Vec<RuleGroup> {
 }
 
 impl FilterPlan {
-    /// Lowers rules over any packets.
-    pub fn new(rules: Vec<(Formula, u32)>) -> FilterPlan {
-        FilterPlan { stages: vec![Stage::Graph(graph(rules, NO_MATCH, false))], headless: None }
+    /// Lowers patterns of bytes, one for each output.
+    pub fn of_patterns(patterns: Vec<Vec<Clause>>, formulas: Vec<Formula>) -> FilterPlan {
+        let rules = formulas.into_iter().zip(0..).collect();
+        let stages = vec![Stage::Graph(graph(rules, NO_MATCH, false))];
+        FilterPlan { stages, headless: None, rules: Rules::Patterns(patterns) }
     }
 
     /// Lowers rules over IP packets. The program checks the header first; without one all tests fail.
@@ -115,12 +130,14 @@ impl FilterPlan {
     pub fn ip(rules: &[(Expr, u32)], limits: Limits) -> Result<FilterPlan, AclError> {
         let headless = rules.iter().find(|(expr, _)| expr.holds(&|_| false));
         let headless = Some(headless.map_or(NO_MATCH, |(_, decision)| *decision));
+        let listed = if rules.len() <= MOST_LISTED { Rules::Ip(rules.to_vec()) } else { Rules::Many };
         // No packet passes a rule for all packets.
         let end = rules.iter().position(|(expr, _)| *expr == Expr::True);
         let default = end.and_then(|end| rules.get(end)).map_or(NO_MATCH, |(_, decision)| *decision);
         let rules = rules.get(..end.unwrap_or(rules.len())).unwrap_or(rules);
         if rules.len() <= SHORT {
-            return Ok(FilterPlan { stages: vec![Stage::Graph(ip_graph(rules, default))], headless });
+            let stages = vec![Stage::Graph(ip_graph(rules, default))];
+            return Ok(FilterPlan { stages, headless, rules: listed });
         }
         let mut stages: Vec<Stage> = vec![];
         for range in ranges(rules) {
@@ -130,7 +147,7 @@ impl FilterPlan {
             });
         }
         stages.push(Stage::Graph(Graph { nodes: vec![], root: To::Leaf(default) }));
-        Ok(FilterPlan { stages, headless })
+        Ok(FilterPlan { stages, headless, rules: listed })
     }
 
     /// Whether any packet may get this decision.
@@ -195,7 +212,17 @@ impl FilterPlan {
         }
     }
 
-    /// The steps, for the `program` handler.
+    /// The rules as Click lists them, for the handler `program`; where it has no such list, the steps.
+    pub fn list(&self) -> String {
+        let listed = match &self.rules {
+            Rules::Patterns(patterns) => listing::of_clauses(patterns),
+            Rules::Ip(rules) => listing::of_ip(rules, |decision| matches!(decision, DENIED | NO_MATCH)),
+            Rules::Many => None,
+        };
+        listed.unwrap_or_else(|| self.describe())
+    }
+
+    /// The steps, for the handler `steps`.
     pub fn describe(&self) -> String {
         let stages = self.stages.iter().map(|stage| match stage {
             Stage::Graph(graph) => graph.describe(decision_name),

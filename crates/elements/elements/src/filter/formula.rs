@@ -136,7 +136,7 @@ fn above(runs: &[Run], value: u64) -> Formula {
 }
 
 /// The largest number without bits outside of the mask that is at most `value`.
-fn floor(value: u64, mask: u64) -> u64 {
+pub fn floor(value: u64, mask: u64) -> u64 {
     let outside = value & !mask;
     if outside == 0 {
         return value;

@@ -46,13 +46,14 @@ alone repeats the qualifiers before it: `src port 80 or 81`. Words may be left o
 A test of bytes that the packet does not have fails. On a packet without an IP header all tests fail.
 
 - **ports**: 1 input, push; as many outputs as patterns
-- **handlers**: `program` (read): the steps that decide, for people; `config` (read/write): other rules take the
-  place of these while packets flow
+- **handlers**: `program` (read): the rules as Click lists them, a test of four bytes a line (`256` is the first byte of
+  the IP header, `512` of the transport header); `steps` (read): the decisions that run, for people; `config`
+  (read/write): other rules take the place of these while packets flow; `pattern0`, ... (read/write): one of them
 - **drop reasons**: `no-match`
 - **difference**: ports are tested only where both are there (4 bytes), because they are read together
 - **difference**: ranges, `net 10` and `net 10 mask ...` are understood, because tcpdump does so
-- **difference**: `program` lists decisions over header fields, because that is what runs
-- **difference**: no `pattern` write handlers: `config` replaces them as a whole
+- **difference**: what runs is not the list of `program` but that of `steps`, which decides the same over header
+  fields. Of more than 256 rules, and of rules with tests that Click does not have, `program` is the list of `steps`
 ",
     codes: PortCodes::SORTER,
     state: StateScope::None,

@@ -26,13 +26,15 @@ packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
   not count. There may be 1,000,000 rules. `CACHING` (bool) is understood and has no effect. `TABLE_MEMORY` (MiB, 64): the most that the
   tables of long lists may take; more rules are refused. `TABLE_TIME` (seconds, 1.5): how long a table is
   optimized while it is built; after that it is finished as it is, which is correct but slower
-- **handlers**: `program` (read): the steps that decide, for people; `config` (read/write): other rules take the
-  place of these while packets flow
+- **handlers**: `program` (read): the rules as Click lists them, a test of four bytes a line (`256` is the first byte of
+  the IP header, `512` of the transport header); `steps` (read): the decisions that run, for people; `config`
+  (read/write): other rules take the place of these while packets flow
 - **drop reasons**: `denied` by a rule; `no-match`
 - **long lists**: of more than 32 rules, those over addresses, protocol and ports (and up to three other
   tests) become a lookup table, whose cost hardly grows with their number. It is built in up to three ways,
   and the one with the fastest lookups of sample headers is kept; `millrace synth` shows which
-- **difference**: `program` lists decisions over header fields, because that is what runs
+- **difference**: what runs is not the list of `program` but that of `steps`, which decides the same over header
+  fields. Of more than 256 rules, and of rules with tests that Click does not have, `program` is the list of `steps`
 - **difference**: no `cache_...` handlers, because nothing is cached
 ",
     codes: PortCodes::SORTER,

@@ -5,6 +5,7 @@
 //! - `diagram`, `chain`: from formulas to decision `graph`s
 //! - `boxes`, `acl`: from long lists of rules to tables
 //! - `emit`, `filter_plan`: from graphs and tables to programs
+//! - `listing`: rules as Click lists them
 //! - `policies`: several expressions over frames at once
 //! - `sorter`: the element
 
@@ -24,6 +25,7 @@ mod fuzz;
 mod graph;
 mod ip_classifier;
 mod ip_filter;
+mod listing;
 pub mod policies;
 mod sorter;
 

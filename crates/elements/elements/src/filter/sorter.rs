@@ -4,6 +4,7 @@ use super::acl::AclTable;
 use super::expr::Expr;
 use super::filter_plan::FilterPlan;
 use diag::Spanned;
+use element::handler::PATTERN;
 use element::{Configure, Element, Row, Scope, Transparent};
 use ir::{Builder, Table};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,13 +17,15 @@ pub struct Sorter {
     class: &'static str,
     plan: Arc<FilterPlan>,
     tables: Vec<AclTable>,
+    /// The text of each output's pattern; none where rules are no patterns.
+    patterns: Vec<String>,
 }
 
 impl Sorter {
     /// An element of a class.
     pub fn new(class: &'static str, plan: Arc<FilterPlan>) -> Sorter {
         let tables = plan.tables().map(|acl| AclTable::new(acl.clone())).collect();
-        Sorter { class, plan, tables }
+        Sorter { class, plan, tables, patterns: vec![] }
     }
 
     /// An element with an output for each pattern; warns of patterns that no packet gets to.
@@ -39,7 +42,8 @@ impl Sorter {
                     .help("it contradicts itself, or patterns before it match all that it does");
             }
         }
-        Sorter::new(class, plan)
+        let patterns = patterns.iter().map(|text| text.text.clone()).collect();
+        Sorter { patterns, ..Sorter::new(class, plan) }
     }
 }
 
@@ -90,4 +94,14 @@ impl Element for Sorter {
     element::facts!(handlers: HANDLERS);
 }
 
-const HANDLERS: &[Row<Sorter>] = &[Row::read("program", |sorter, _| Some(sorter.plan.describe()))];
+const HANDLERS: &[Row<Sorter>] = &[
+    Row::read("program", |sorter, _| Some(sorter.plan.list())),
+    Row::read("steps", |sorter, _| Some(sorter.plan.describe())),
+    // The host writes them: it makes a new element, as for `config`.
+    Row::numbered(
+        PATTERN,
+        |sorter| sorter.patterns.len(),
+        |sorter, number| sorter.patterns.get(number).cloned(),
+        |_, _, _, _| Err("patterns cannot be exchanged here".into()),
+    ),
+];

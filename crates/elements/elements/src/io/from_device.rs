@@ -201,7 +201,7 @@ impl Task for FromDevice {
         }
         self.count += received as u64;
         self.byte_count += bytes;
-        work.count_received(received);
+        work.count_received(received, bytes);
         if let Some(link_type) = self.force_ip {
             self.keep_ip(link_type, vector, work);
         }

@@ -25,13 +25,18 @@ const NAMES: &[(&str, u32)] = &[
     ("ATM", 100),
     ("ATM-RFC1483", 100),
     ("RFC1483", 100),
+    ("ATM_RFC1483", 100),
     ("PPP", 9),
     ("PPP_HDLC", 50),
     ("C_HDLC", 104),
+    ("HDLC", 104),
     ("802.11", 105),
+    ("802_11", 105),
     ("PRISM", 119),
     ("AIRONET", 120),
+    ("SUNATM", 123),
     ("802.11_RADIO", 127),
+    ("802_11_RADIO", 127),
 ];
 
 /// The link type with that name.
@@ -103,4 +108,19 @@ pub fn mark_ip(packet: &mut Packet, link_type: u32) -> bool {
         DST_IP.store(&mut packet.anno, destination);
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encapsulations_have_the_names_of_click_s_page() {
+        let page = "ETHER IP FDDI ATM 802_11 SLL AIRONET HDLC PPP_HDLC PPP SUNATM PRISM NULL";
+        for known in page.split(' ') {
+            assert!(from_name(known).is_some(), "{known}");
+        }
+        assert_eq!((name(105).as_str(), name(104).as_str()), ("802.11", "C_HDLC"));
+        assert_eq!(from_name("802.3"), None);
+    }
 }

@@ -94,7 +94,7 @@ impl ToDevice {
         let sent = moved.packets.min(list.len());
         self.count += sent as u64;
         self.byte_count += moved.bytes;
-        work.count_sent(sent);
+        work.count_sent(sent, moved.bytes);
         sent
     }
 }

@@ -162,11 +162,10 @@ impl Transparent for OutputCombo {
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
-            let packet = batch.packet_mut(index);
-            if anno::PAINT.load(&packet.anno) == u64::from(self.color) {
-                self.copier.send_copy(packet, COPIES, work);
+            if anno::PAINT.load(&batch.packet(index).anno) == u64::from(self.color) {
+                self.copier.send_copy(batch, index, COPIES, work);
             }
-            match self.forward(packet) {
+            match self.forward(batch.packet_mut(index)) {
                 Some(port) => batch.emit(index, port),
                 None => batch.drop(index, NO_HEADER),
             }

@@ -7,8 +7,28 @@ use packet::view::icmp::is_error;
 
 /// Codes by type.
 const CODES: &[(u8, &[(&str, u8)])] = &[
-    (3, &[("net", 0), ("host", 1), ("protocol", 2), ("port", 3), ("needfrag", 4), ("srcroutefail", 5)]),
-    (5, &[("net", 0), ("host", 1)]),
+    (
+        3,
+        &[
+            ("net", 0),
+            ("host", 1),
+            ("protocol", 2),
+            ("port", 3),
+            ("needfrag", 4),
+            ("srcroutefail", 5),
+            ("netunknown", 6),
+            ("hostunknown", 7),
+            ("hostisolated", 8),
+            ("netprohibited", 9),
+            ("hostprohibited", 10),
+            ("nettos", 11),
+            ("hosttos", 12),
+            ("filterprohibited", 13),
+            ("hostprecedence", 14),
+            ("precedencecutoff", 15),
+        ],
+    ),
+    (5, &[("net", 0), ("host", 1), ("tosnet", 2), ("toshost", 3)]),
     (11, &[("transit", 0), ("reassembly", 1)]),
     (12, &[("erroratptr", 0), ("missingopt", 1), ("length", 2)]),
 ];

@@ -16,6 +16,7 @@ pub const CLASSES: &[&Class] = &[
     &store::MIXED_QUEUE,
     &store::NOTIFIER_QUEUE,
     &store::QUEUE,
+    &store::QUICK_NOTE_QUEUE,
     &store::SIMPLE_QUEUE,
     &store::THREAD_SAFE_QUEUE,
     &unqueue::CLASS,

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 macro_rules! page {
-    ($name:literal, $what:literal, $difference:literal) => {
+    ($name:literal, $what:literal, $back_pressure:expr, $difference:literal) => {
         concat!(
             "# ",
             $name,
@@ -34,6 +34,7 @@ macro_rules! page {
             "(write): drops all packets\n",
             "- **drop reasons**: `queue-full`; `queue-reset`: dropped by the handlers `reset` and ",
             "`capacity`;\n  `queue-stopped`: kept when the run ended\n",
+            $back_pressure,
             "- **difference**: each worker has a queue of its own of that capacity, because packets do ",
             "not cross\n  workers here",
             $difference,
@@ -49,6 +50,8 @@ pub const QUEUE: Class = Class {
     page: page!(
         "Queue",
         "Keeps packets in the order in which they came. Drops packets that come when it is full.",
+        "- **back-pressure**: an InfiniteSource all of whose packets end in such queues makes none while\n  they \
+         are full (as well as before FullNoteQueue, ThreadSafeQueue, QuickNoteQueue)\n",
         ""
     ),
     codes: PortCodes::new("1/1-2", "h/lh"),
@@ -57,27 +60,49 @@ pub const QUEUE: Class = Class {
 };
 
 /// The class.
-pub const SIMPLE_QUEUE: Class =
-    Class { name: "SimpleQueue", page: page!("SimpleQueue", "The same as Queue.", ""), ..QUEUE };
-
-/// The class.
-pub const NOTIFIER_QUEUE: Class = Class {
-    name: "NotifierQueue",
-    page: page!("NotifierQueue", "The same as Queue.", "; nobody is notified, because workers\n  poll"),
+pub const SIMPLE_QUEUE: Class = Class {
+    name: "SimpleQueue",
+    page: page!("SimpleQueue", "As Queue, without back-pressure.", "", ""),
     ..QUEUE
 };
 
 /// The class.
-pub const FULL_NOTE_QUEUE: Class = Class {
-    name: "FullNoteQueue",
-    page: page!("FullNoteQueue", "The same as Queue.", "; nobody is notified, because workers\n  poll"),
+pub const NOTIFIER_QUEUE: Class = Class {
+    name: "NotifierQueue",
+    page: page!(
+        "NotifierQueue",
+        "As Queue, without back-pressure.",
+        "",
+        "; nobody is notified of packets, because\n  workers poll"
+    ),
+    ..QUEUE
+};
+
+/// The class.
+pub const FULL_NOTE_QUEUE: Class =
+    Class { name: "FullNoteQueue", page: page!("FullNoteQueue", "The same as Queue.", "", ""), ..QUEUE };
+
+/// The class.
+pub const QUICK_NOTE_QUEUE: Class = Class {
+    name: "QuickNoteQueue",
+    page: page!(
+        "QuickNoteQueue",
+        "The same as Queue.",
+        "",
+        "; nobody is notified of packets, because\n  workers poll"
+    ),
     ..QUEUE
 };
 
 /// The class.
 pub const THREAD_SAFE_QUEUE: Class = Class {
     name: "ThreadSafeQueue",
-    page: page!("ThreadSafeQueue", "The same as Queue.", "; what a worker pushes the same\n  worker pulls"),
+    page: page!(
+        "ThreadSafeQueue",
+        "The same as Queue.",
+        "",
+        "; what a worker pushes the same\n  worker pulls"
+    ),
     ..QUEUE
 };
 
@@ -88,6 +113,7 @@ pub const FRONT_DROP_QUEUE: Class = Class {
     page: page!(
         "FrontDropQueue",
         "Keeps packets in the order in which they came. Drops its oldest packet for each that comes when it is full.",
+        "",
         ""
     ),
     make: |cx| make(cx, Full::DropOld),
@@ -148,6 +174,7 @@ fn make(cx: &mut Configure<'_>, full: Full) -> Option<BoxElement> {
     let capacity =
         cx.read(|args| Some(args.positional("CAPACITY", parse::int_in(0..=MOST)).unwrap_or(1000) as usize))?;
     let published = cx.shared(Scope::Worker, cx.name, QueueLength::default)?;
+    published.set_capacity(capacity);
     let ring = VecDeque::with_capacity(capacity);
     let (doomed, highwater, drops) = (0, 0, 0);
     let queue = Queue { ring, capacity, full, has_overflow_output, doomed, highwater, drops, published };
@@ -285,6 +312,7 @@ impl Element for Queue {
 impl Queue {
     fn set_capacity(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
         self.capacity = written(value, parse::int_in(0..=MOST))? as usize;
+        self.published.set_capacity(self.capacity);
         self.ring.reserve(self.capacity.saturating_sub(self.ring.len()));
         // Packets that no longer fit: the newest or the oldest, as when a packet comes to a full queue.
         let excess = self.length().saturating_sub(self.capacity);

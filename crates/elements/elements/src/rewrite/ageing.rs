@@ -11,8 +11,8 @@
 use super::flow::{Kind, at};
 use super::held_lines::MOST;
 use super::mappings::Mappings;
-use ir::MERGED_WITHIN_NS;
-use packet::view::protocol;
+use super::program::{SEEN_PAYLOAD, SEEN_PLAIN, SEEN_SYN};
+use super::standing::Standing;
 use table::flow::RecordId;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -30,17 +30,14 @@ pub struct Age {
     pub guaranteed_ns: u64,
     /// When its last packet was recorded.
     pub last_ns: u64,
+    /// How far the flow has come.
+    pub standing: Standing,
 }
 
 /// The longest round.
 const ROUND_NS: u64 = 10 * SECOND_NS;
 /// The most records that one tick looks at, whose lines a flow cache may all be asked for.
 const MOST_PER_TICK: usize = MOST / 2;
-/// Mappings among which those to evict are chosen, how many of them are, and the most records of a search.
-const SAMPLE: usize = 64;
-const VICTIMS: usize = 16;
-const SEARCH: usize = 1024;
-
 impl Mappings {
     /// How old a mapping is.
     pub(super) fn age(&self, record: RecordId) -> Age {
@@ -51,28 +48,40 @@ impl Mappings {
         let (seen, [forward_ns, reply_ns]) = (both(at::SEEN, 1), both(at::LAST_NS, 8));
         let last_ns = forward_ns.max(reply_ns);
         let timeouts = &self.settings.timeouts;
-        let (timeout_ns, guarantee_ns) = if timeouts.tcp && protocol == protocol::TCP {
+        let (timeout_ns, guarantee_ns, standing) = if timeouts.watches(protocol) {
             let rst_ns = both(at::RST_NS, 8).into_iter().fold(0, u64::max);
             let (fin_ns, open_ns) = (both(at::FIN_NS, 8), both(at::OPEN_NS, 8));
             let closed = |(fin_ns, open_ns): (u64, u64)| {
                 (fin_ns > 0 && fin_ns >= open_ns) || (rst_ns > 0 && rst_ns >= open_ns)
             };
-            let timeout_ns = if fin_ns.into_iter().zip(open_ns).all(closed) {
+            let is_done = fin_ns.into_iter().zip(open_ns).all(closed);
+            let timeout_ns = if is_done {
                 timeouts.tcp_done_ns
-            } else if seen[0] & seen[1] & 1 != 0 {
+            } else if seen[0] & seen[1] & SEEN_PAYLOAD != 0 {
                 timeouts.tcp_data_ns
             } else {
                 timeouts.tcp_nodata_ns
             };
-            (timeout_ns, timeouts.tcp_guarantee_ns)
+            let standing = match seen {
+                _ if is_done => Standing::Ended,
+                [0, _] | [_, 0] => Standing::Unanswered,
+                [a, b] if (a | b) & SEEN_PLAIN == 0 => Standing::Unanswered,
+                [a, b] if a & b & SEEN_SYN != 0 => Standing::Established,
+                _ => Standing::Answered,
+            };
+            (timeout_ns, timeouts.tcp_guarantee_ns, standing)
         } else {
-            let streams = self.settings.kind == Kind::Ports && seen[1] > 0 && seen[0] + seen[1] >= 3;
+            let has_ports = self.settings.kind == Kind::Ports;
+            let streams = has_ports && seen[1] > 0 && seen[0] + seen[1] >= 3;
             let timeout_ns = if streams { timeouts.streaming_ns } else { timeouts.other_ns };
-            (timeout_ns, timeouts.guarantee_ns)
+            let is_answered = if has_ports { seen[1] > 0 } else { reply_ns > 0 };
+            let standing = if is_answered { Standing::Answered } else { Standing::Unanswered };
+            (timeout_ns, timeouts.guarantee_ns, standing)
         };
         let guaranteed_ns = last_ns.saturating_add(guarantee_ns);
         let due_ns = last_ns.saturating_add(timeout_ns).max(guaranteed_ns);
-        Age { input, protocol, due_ns, guaranteed_ns, last_ns }
+        let standing = if due_ns <= self.now_ns { Standing::Ended } else { standing };
+        Age { input, protocol, due_ns, guaranteed_ns, last_ns, standing }
     }
 
     fn round_ns(&self) -> u64 {
@@ -123,58 +132,6 @@ impl Mappings {
         self.reaper.due = due;
     }
 
-    /// The mapping to evict from a full table: one of the first to expire that is not guaranteed.
-    ///
-    /// A search finds several at once, which are evicted one after the other, so that a new flow costs a few
-    /// looks.
-    pub(super) fn best_effort_victim(&mut self) -> Option<RecordId> {
-        if self.reaper.first_to_end.is_empty() {
-            self.look_for_victims();
-        }
-        while let Some((due_ns, record)) = self.reaper.first_to_end.pop() {
-            // The record may belong to another mapping by now, or have seen a packet.
-            if self.flows.is_live(record) && self.may_go(record) == Some(due_ns) {
-                return Some(record);
-            }
-            if self.reaper.first_to_end.is_empty() {
-                self.look_for_victims();
-            }
-        }
-        None
-    }
-
-    /// When a mapping expires, if it may be evicted now.
-    fn may_go(&self, record: RecordId) -> Option<u64> {
-        let age = self.age(record);
-        // What a flow cache counted is merged late; only a guarantee must be kept all the same.
-        let is_late = age.guaranteed_ns > age.last_ns && self.is_held(record);
-        let late_ns = if is_late { MERGED_WITHIN_NS } else { 0 };
-        let guaranteed_ns = age.guaranteed_ns.saturating_add(late_ns);
-        if guaranteed_ns > self.now_ns || self.is_condemned(record) {
-            return None;
-        }
-        // A packet of this burst that has found the mapping makes it last longer, never shorter.
-        let is_used = self.lines(record).iter().any(|line| self.in_use.contains(line));
-        let since_ns = if is_used { self.now_ns.saturating_sub(age.last_ns) } else { 0 };
-        let may = guaranteed_ns.saturating_add(since_ns) <= self.now_ns;
-        may.then_some(age.due_ns.saturating_add(since_ns))
-    }
-
-    fn look_for_victims(&mut self) {
-        let mut found = std::mem::take(&mut self.reaper.first_to_end);
-        let mut budget = SEARCH;
-        while found.len() < SAMPLE
-            && let Some(record) = self.flows.step(&mut budget)
-        {
-            found.extend(self.may_go(record).map(|due_ns| (due_ns, record)));
-        }
-        // The first to expire is taken first, from the end of the list.
-        found.sort_unstable_by_key(|(due_ns, _)| std::cmp::Reverse(*due_ns));
-        let many = found.len().div_ceil(SAMPLE / VICTIMS);
-        found.drain(..found.len() - many);
-        self.reaper.first_to_end = found;
-    }
-
     /// Removes mappings until there are no more than the budget allows; between bursts only.
     pub(super) fn shrink(&mut self) {
         use std::sync::atomic::Ordering::Relaxed;
@@ -183,8 +140,8 @@ impl Mappings {
         if over == 0 {
             return;
         }
-        let mut ages: Vec<_> = self.flows.iter().map(|record| (self.age(record).due_ns, record)).collect();
-        ages.sort_unstable();
-        ages.into_iter().take(over).for_each(|(_, record)| self.remove(record));
+        let mut ranks: Vec<_> = self.flows.iter().map(|record| (self.rank(record), record)).collect();
+        ranks.sort_unstable();
+        ranks.into_iter().take(over).for_each(|(_, record)| self.remove(record));
     }
 }

@@ -47,6 +47,8 @@ pub struct FlowId {
 
 /// Marks keys of replies, if ports do not distinguish them.
 const REPLY: u64 = 1 << 8;
+/// Marks the primary key of a flow that is its own reply.
+const OWN_REPLY: u64 = 1 << 9;
 
 impl FlowId {
     /// The flow of the replies.
@@ -126,6 +128,12 @@ impl Kind {
         }
     }
 
+    /// The primary key of a mapping. If its replies have the same key, no packet has this one: they all find the line
+    /// of the replies, as in Click, and only the packet that makes the mapping leaves by the other.
+    pub fn primary_key(self, key: Key, reply_key: Key) -> Key {
+        [key[0], key[1] | if key == reply_key { OWN_REPLY } else { 0 }]
+    }
+
     /// The flow, protocol and mark of a key.
     pub fn read(self, key: Key) -> (FlowId, u8, bool) {
         (FlowId::new(key[0], (key[1] >> 16) as u32), key[1] as u8, key[1] & REPLY != 0)
@@ -153,7 +161,7 @@ pub mod at {
     pub const IS_REPLY: u16 = 17;
     /// Protocol, 0 where mappings know none (1 byte).
     pub const PROTOCOL: u16 = 18;
-    /// TCP: 1 once payload was seen. Others: packets seen, up to 3 (1 byte).
+    /// TCP: bits of what was seen. Others: packets seen, up to 3 (1 byte).
     pub const SEEN: u16 = 19;
     /// Value for the reply annotation (1 byte).
     pub const REPLY_ANNO: u16 = 20;

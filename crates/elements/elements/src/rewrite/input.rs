@@ -110,6 +110,15 @@ impl Spec {
         }
     }
 
+    /// Whether it only makes mappings whose replies are those of no other mapping.
+    pub fn chooses_free(&self) -> bool {
+        match self {
+            Spec::Drop | Spec::Pass(_) => true,
+            Spec::Pattern(pattern, _) => pattern.lock().is_ok_and(|pattern| pattern.pattern.range_top > 0),
+            Spec::Keep(_) | Spec::Named(..) | Spec::Mapper(_) => false,
+        }
+    }
+
     /// The pattern, if it has one.
     pub fn pattern(&self) -> Option<&SharedPattern> {
         if let Spec::Pattern(pattern, _) = self { Some(pattern) } else { None }

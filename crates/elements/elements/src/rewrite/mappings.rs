@@ -1,10 +1,9 @@
 //! The mappings of one rewriter on one worker: making, finding and removing them.
 //!
-//! Invariants: every mapping's record has its primary key, which leads to the first line, and (unless the
-//! flow is its own reply, or another mapping took the key over) an alias for the second line; no two mappings
-//! share a reply key. Only [`Mappings::tick`] and handlers remove records, between bursts, so that the
-//! addresses that a burst found stay valid. A mapping that is evicted is *condemned* and removed at the next
-//! tick: the table has room for [`SLACK`] mappings beyond the capacity.
+//! Invariants: every mapping's record has its primary key, which leads to the first line, and (unless another
+//! mapping took the key over) an alias for the second line; no two mappings share a reply key. A mapping is removed while no packet has found it: between bursts, or by a packet that is alone in
+//! the program ([`ir::Created::Wait`]). Where a packet cannot wait for that, the mapping is *condemned* and removed at
+//! the next tick: the table has room for [`SLACK`] mappings beyond the capacity.
 
 use super::endpoint::{Endpoints, Inside};
 use super::flow::{FlowId, Key, Kind, RECORD_BYTES, at};
@@ -13,8 +12,12 @@ use super::input::Spec;
 use super::model::{Outputs, Request};
 use super::pattern::Choice;
 use super::pattern::SharedPattern;
+use super::sequence::Sequences;
+use super::standing::Evictions;
+use super::targets::Targets;
 use super::timeouts::Timeouts;
 use element::steering::{OwnerWorker, Whose};
+use packet::anno::Anno;
 use shm::burst::LIST_CAPACITY;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,10 +43,13 @@ pub enum Refusal {
     TableFull = 2,
     /// The replies would be those of another mapping, which is condemned.
     Conflict = 3,
+    /// The mapping's output does not exist.
+    NoSuchOutput = 4,
 }
 
 /// Names of the refusals, by number.
-pub const REFUSALS: &[&str] = &["no-mapping", "port-exhausted", "table-full", "mapping-conflict"];
+pub const REFUSALS: &[&str] =
+    &["no-mapping", "port-exhausted", "table-full", "mapping-conflict", "no-such-output"];
 
 /// The most mappings and their number; rewriters may share it.
 #[derive(Debug)]
@@ -82,6 +88,10 @@ pub struct Settings {
     pub reap_interval_ns: u64,
     /// Give an internal endpoint one external endpoint, whatever it talks to (RFC 4787 REQ-1).
     pub endpoint_independent: bool,
+    /// The annotation whose value replies get.
+    pub reply_anno: Option<Anno>,
+    /// Number the mappings, for the aggregate annotations of their packets.
+    pub sets_aggregate: bool,
     /// Let anybody talk to an external endpoint (RFC 4787 section 5).
     pub open_filter: bool,
     /// Seed of hashes and of ports chosen at random.
@@ -102,8 +112,24 @@ pub struct Reaper {
     /// Mappings that are due by their own numbers, in the walk's order, while a flow cache is asked for some
     /// of them.
     pub(super) due: Vec<RecordId>,
-    /// The next mappings to evict, and when they expired at the time of the choice.
-    pub(super) first_to_end: Vec<(u64, RecordId)>,
+}
+
+/// The packets of a burst that may have found mappings while one of them makes another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Others {
+    /// None.
+    Nobody,
+    /// Some; the packet may wait for them.
+    MayWaitFor,
+    /// Some, and the packet cannot wait.
+    Unknown,
+}
+
+/// What a new flow becomes, once that is chosen.
+struct Chosen {
+    key: Key,
+    choice: Choice,
+    external: FlowId,
 }
 
 /// The mappings.
@@ -114,13 +140,25 @@ pub struct Mappings {
     pub(super) budget: Arc<Budget>,
     pub(super) endpoints: Option<Endpoints>,
     pub(super) reaper: Reaper,
-    pub(super) evicted: u64,
+    pub(super) targets: Targets,
+    pub(super) evictions: Evictions,
     pub(super) now_ns: u64,
+    pub(super) others: Others,
+    /// Whether the last packet has to wait for the others, and what was chosen for it already.
+    waits: bool,
+    chosen: Option<Chosen>,
+    /// The mapping that a new one replaces.
+    pub(super) leaving: Option<RecordId>,
+    /// The lines of one that was replaced.
+    pub(super) replaced: Option<[u64; 2]>,
+    /// Whether flow caches have merged all that they counted.
+    pub(super) is_merged: bool,
     pub(super) condemned: Vec<RecordId>,
     /// Lines that packets of this burst use, while one of them makes a mapping in a full table.
     pub(super) in_use: Vec<u64>,
     pub(super) held: HeldLines,
     pub(super) patterns: Vec<SharedPattern>,
+    pub(super) sequences: Sequences,
     refusals: VecDeque<Refusal>,
     random: Random,
 }
@@ -180,12 +218,20 @@ impl Mappings {
             budget,
             endpoints,
             reaper: Reaper::default(),
-            evicted: 0,
+            targets: Targets::default(),
+            evictions: Evictions::new(config.capacity as usize),
             now_ns: 0,
+            others: Others::Nobody,
+            waits: false,
+            chosen: None,
+            leaving: None,
+            replaced: None,
+            is_merged: false,
             condemned: Vec::with_capacity(SLACK as usize),
             in_use: Vec::with_capacity(LIST_CAPACITY),
             held: HeldLines::default(),
             patterns: vec![],
+            sequences: Sequences::default(),
             refusals: VecDeque::new(),
             random,
             settings,
@@ -216,6 +262,7 @@ impl Mappings {
         let anno = reply_anno.map_or(0, |anno| *anno as u8);
         match self.make(key, input as usize, anno) {
             Ok(address) => address,
+            Err(_) if self.waits => 0,
             Err(refusal) => {
                 if let Some(input) = self.inputs.get_mut(input as usize) {
                     input.failures += u64::from(refusal != Refusal::NoMapping);
@@ -233,6 +280,17 @@ impl Mappings {
         self.refusals.pop_front().unwrap_or(Refusal::NoMapping)
     }
 
+    /// Whether the last packet has to wait until those before it have left the program.
+    pub(super) fn take_waits(&mut self) -> bool {
+        std::mem::take(&mut self.waits)
+    }
+
+    /// Lets the packet wait, if it may, for a decision that depends on what others store, or takes a mapping from them.
+    pub(super) fn wait_for_others(&mut self) -> Result<(), Refusal> {
+        self.waits = self.others == Others::MayWaitFor;
+        if self.waits { Err(Refusal::NoMapping) } else { Ok(()) }
+    }
+
     fn make(&mut self, key: Key, input: usize, reply_anno: u8) -> Result<u64, Refusal> {
         let kind = self.settings.kind;
         let (flow, protocol, is_reply) = kind.read(key);
@@ -245,13 +303,41 @@ impl Mappings {
         {
             return Ok(address);
         }
-        let Mappings { inputs, flows, endpoints, random, settings, .. } = self;
-        let spec = &mut inputs.get_mut(input).ok_or(Refusal::NoMapping)?.spec;
+        let spec = &mut self.inputs.get_mut(input).ok_or(Refusal::NoMapping)?.spec;
         match spec {
             Spec::Drop | Spec::Pass(_) => return Err(Refusal::NoMapping),
-            Spec::Named(..) => spec.resolve(&settings.name),
+            Spec::Named(..) => spec.resolve(&self.settings.name),
             _ => {}
         }
+        let chosen = match self.chosen.take() {
+            Some(chosen) if chosen.key == key => chosen,
+            other => {
+                self.give_back(other, protocol);
+                self.choose(key, input)?
+            }
+        };
+        let record = match self.insert(key, &chosen.choice, input, protocol, reply_anno) {
+            Ok(record) => record,
+            Err(_) if self.waits => {
+                self.chosen = Some(chosen);
+                return Err(Refusal::NoMapping);
+            }
+            Err(refusal) => {
+                self.give_back(Some(chosen), protocol);
+                return Err(refusal);
+            }
+        };
+        self.hold(record, key, chosen.external, &chosen.choice, input as u8, protocol);
+        self.end_leaving();
+        Ok(self.flows.record_ptr(record) as u64)
+    }
+
+    /// Chooses what a new flow becomes.
+    fn choose(&mut self, key: Key, input: usize) -> Result<Chosen, Refusal> {
+        let Mappings { inputs, flows, endpoints, random, settings, .. } = self;
+        let kind = settings.kind;
+        let (flow, protocol, _) = kind.read(key);
+        let spec = &mut inputs.get_mut(input).ok_or(Refusal::NoMapping)?.spec;
         let is_free = |to: FlowId| flows.find(&kind.key(to.reversed(), protocol, true)).is_none();
         let request = Request { flow, kind, protocol, exclusive: endpoints.is_some(), is_free: &is_free };
         let choice = match endpoints {
@@ -269,19 +355,17 @@ impl Mappings {
             (choice.to.dst, choice.to.dport) = (inside.address, inside.port);
             choice.outputs.forward = inside.reply;
         }
-        let record = match self.insert(key, &choice, input, protocol, reply_anno) {
-            Ok(record) => record,
-            Err(refusal) => {
-                if let Some(pattern) = choice.pattern.filter(|_| choice.takes_value)
-                    && let Ok(mut pattern) = pattern.lock()
-                {
-                    pattern.release(external, protocol, self.endpoints.is_some());
-                }
-                return Err(refusal);
-            }
-        };
-        self.hold(record, key, external, &choice, input as u8, protocol);
-        Ok(self.flows.record_ptr(record) as u64)
+        Ok(Chosen { key, choice, external })
+    }
+
+    /// Returns the value of a pattern that was taken for a flow without a mapping.
+    fn give_back(&mut self, chosen: Option<Chosen>, protocol: u8) {
+        let Some(Chosen { choice, external, .. }) = chosen else { return };
+        if let Some(pattern) = choice.pattern.filter(|_| choice.takes_value)
+            && let Ok(mut pattern) = pattern.lock()
+        {
+            pattern.release(external, protocol, self.endpoints.is_some());
+        }
     }
 
     /// Records what a mapping uses: its endpoint and its pattern's value.
@@ -334,6 +418,7 @@ impl Mappings {
         let choice = Choice { to: flow.reversed(), outputs, pattern: None, takes_value: false };
         let record = self.insert(forward_key, &choice, usize::from(inside.input), protocol, anno)?;
         self.hold(record, forward_key, choice.to, &choice, inside.input, protocol);
+        self.end_leaving();
         Ok(Some(self.flows.find_address(&key)))
     }
 
@@ -377,6 +462,6 @@ impl Mappings {
             to = FlowId::new(to.pair(), flow.ports());
         }
         let is_reply = get(at::IS_REPLY) != 0;
-        Some(MappingEntry { to, output: get(at::OUTPUT), is_reply, reply_anno: get(at::REPLY_ANNO) })
+        Some(MappingEntry { to, output: self.output_of(line), is_reply, reply_anno: get(at::REPLY_ANNO) })
     }
 }

@@ -34,7 +34,8 @@ With the mapping (SA, SP, DA, DP) => (SA', SP', DA', DP') [FOUTPUT] comes the on
   `REPLY_ANNO` (a one-byte annotation: replies get the value that the first packet had). Old names are
   accepted: `CAPACITY`, `TIMEOUT`, `GUARANTEE`, `REAP_TIME`, `REAP_TCP`, `REAP_TCP_DONE`, `REAP_UDP`,
   `TCP_DONE_GC_INCR`; FastClick's `HANDLE_MIGRATION` has no effect, since packets are brought to the worker that
-  has their mapping
+  has their mapping. `SET_AGGREGATE` (false): the aggregate annotation of packets becomes the number of their
+  mapping, which are counted from 0 in the order in which they are made; each packet takes a slow path then
 - **further arguments**: `MAPPING ENDPOINT_INDEPENDENT` gives an internal address and port one external
   address and port, whatever it talks to (RFC 4787 REQ-1, RFC 5382 REQ-1; Click's behaviour and the
   default, ADDRESS_AND_PORT_DEPENDENT, lets one external port serve many remote ends), and hairpins: a
@@ -42,13 +43,13 @@ With the mapping (SA, SP, DA, DP) => (SA', SP', DA', DP') [FOUTPUT] comes the on
   translated (REQ-9). `FILTERING ENDPOINT_INDEPENDENT`, only with it, lets anybody send to an external
   address and port in use, by any input. `SEED` makes the choice of ports repeatable; without it, it
   cannot be foretold
-- **annotations**: sets `DST_IP`
+- **annotations**: sets `DST_IP`; `AGGREGATE` with `SET_AGGREGATE`
 - **handlers**: `tcp_table`, `udp_table` (also `tcp_mappings`, `udp_mappings`), `tcp_lookup SADDR SPORT
   DADDR DPORT`, `table_size`, `nmappings`, `mapping_failures`, `patterns`, `size`, `evictions` (read);
   `capacity`, `pattern0`, `pattern1`, ... (read and write; writing a pattern removes the mappings that it
   made); `clear` (write)
 - **drop reasons**: `no-ip-header`, `fragment` (later fragments: they have no ports), `not-tcp-or-udp`,
-  `short-transport`, `no-mapping`, `port-exhausted`, `table-full` (of guaranteed mappings),
+  `short-transport`, `no-mapping`, `port-exhausted`, `table-full` (none may go),
   `mapping-conflict` (another mapping has the reply flow and cannot make way before the burst ends: the
   next packet succeeds), `no-such-output`
 - **workers**: each has mappings of its own, an equal and contiguous part of every range, and of the
@@ -60,8 +61,12 @@ With the mapping (SA, SP, DA, DP) => (SA', SP', DA', DP') [FOUTPUT] comes the on
 - **difference**: mappings go soon after their timeout (within a quarter of the shortest timeout, and
   within 10 seconds and the reap interval) instead of all at once at each reap interval, because a sweep
   of a large table would stop traffic
-- **difference**: when the table is full, the mapping that goes is of the first quarter to end among 64,
-  not among all, and it goes at the end of the burst
+- **full tables**: mappings of flows that have ended go first, then those without a reply, then others; of these
+  the first to expire. During its guarantee no mapping goes, and a TCP connection whose handshake was seen goes
+  only after its end. Where none may go the new flow is refused (`table-full`, `mapping_failures`); without a
+  guarantee also where it would expire before the one that would go
+- **difference**: in Click, established connections go as well, and what a flow has come to is not asked. Of a
+  table of more than 64 mappings a part is looked at for a new flow
 - **difference**: without MAPPING_CAPACITY a worker holds 1,048,576 mappings; raising the `capacity`
   handler beyond what was configured does not enlarge the table
 - **difference**: a range of more than 65,536 addresses is tried in 4,096 places before `port-exhausted`
@@ -78,7 +83,7 @@ As `IPRewriter`, for TCP only.
 - **handlers**: as `IPRewriter`, with `table`, `mappings` and `lookup` for its `tcp_table`,
   `tcp_mappings` and `tcp_lookup`
 - **drop reasons**: as `IPRewriter`, with `not-tcp` for `not-tcp-or-udp`
-- **difference**: sequence numbers are never changed, since no element here asks for that
+- **sequence numbers** change in connections whose commands an `FTPPortMapper` has changed, as they do in `IPRewriter`
 ";
 
 /// `UDPRewriter`.

@@ -6,6 +6,7 @@
 
 use super::flavor::Flavor;
 use super::flow::{ADDRESSES, Kind, LINE_BYTES, at};
+use super::sequence::ADJUSTED;
 use ir::expr::{self, anno, load, now_ns, record, select};
 use ir::{BlockId, Builder, Expr, Value};
 use packet::anno::{self, Anno};
@@ -24,6 +25,9 @@ pub struct Lowering {
     pub passes: Vec<Option<u8>>,
     /// Whether replies leave by an output that is wired to nothing.
     pub drops_replies: bool,
+    /// Whether some mappings have more than their lines: an element changes payloads of connections in front of it, so
+    /// that sequence numbers change, or mappings are numbered.
+    pub adjusts: bool,
 }
 
 /// The first half of an IPv4 header's fixed part.
@@ -35,6 +39,7 @@ const VERSION: u64 = 0xf000_0000_0000_0000;
 /// TCP data offset and flags.
 const TCP_FRONT: Field = Field::bytes(Base::Trans, 12, 2);
 const FIN: u64 = 1;
+const SYN: u64 = 2;
 const RST: u64 = 4;
 const FIN_SYN_RST: u64 = 7;
 /// Bytes of a TCP header up to the end of its checksum.
@@ -42,8 +47,17 @@ const TCP_CHECKED_BYTES: usize = 18;
 const MIN_TRANSPORT_BYTES: usize = 8;
 /// Packets after which a UDP flow may count as streaming.
 pub(super) const STREAMING_PACKETS: u8 = 3;
+/// Bits of what was seen of TCP in one direction: payload, a packet without SYN, FIN and RST, any packet, and SYN.
+pub(super) const SEEN_PAYLOAD: u64 = 1;
+pub(super) const SEEN_PLAIN: u64 = 2;
+const SEEN_ANY: u64 = 4;
+pub(super) const SEEN_SYN: u64 = 8;
 /// State cell of an input that passes nothing on.
 const NOWHERE: u64 = u64::MAX;
+
+/// The slow paths.
+const REFUSED: &str = "refused";
+pub(super) const ADJUST: &str = "adjust";
 
 /// The value of an input's cell: the output for packets without mapping.
 pub fn pass_cell(output: Option<u8>) -> u64 {
@@ -115,7 +129,7 @@ impl Writer<'_> {
 
     /// The block for packets without mapping.
     fn refused(&mut self, cell: u16) -> BlockId {
-        let refused = self.f.slow_block("refused");
+        let refused = self.f.slow_block(REFUSED);
         self.pass_or(cell, refused)
     }
 
@@ -205,11 +219,17 @@ impl Writer<'_> {
     }
 
     fn emit(&mut self, mapping: Value) {
-        if self.f.outputs() == 1 && !self.what.drops_replies {
+        let adjusts = self.what.adjusts;
+        if self.f.outputs() == 1 && !self.what.drops_replies && !adjusts {
             return self.f.emit(0);
         }
-        let nowhere = self.f.drop_block("no-such-output");
-        self.f.emit_to(record(mapping, at::OUTPUT, 1), nowhere);
+        let mut other = self.f.drop_block("no-such-output");
+        let output = self.f.eval(record(mapping, at::OUTPUT, 1));
+        if adjusts {
+            let adjust = self.f.slow_block(ADJUST);
+            other = self.f.aside(|f| f.branch_to(output.equals(u64::from(ADJUSTED)), adjust, other));
+        }
+        self.f.emit_to(output, other);
     }
 
     fn rewrite_ports(&mut self, mapping: Value) {
@@ -277,18 +297,21 @@ impl Writer<'_> {
         let tcp = f.eval(load(TCP_FRONT));
         let words = (ip >> 24 & 15) + (tcp >> 12);
         let payload = f.eval((words << 2).less_than(ip & 0xffff));
-        f.store_record(mapping, at::SEEN, 1, record(mapping, at::SEEN, 1) | payload);
+        let seen = |bits: Expr| record(mapping, at::SEEN, 1) | (payload | bits);
         let now = f.eval(now_ns());
         let open = f.eval(record(mapping, at::OPEN_NS, 8));
         let (rare, usual) = f.branch(tcp & FIN_SYN_RST);
         let after = f.block();
 
         f.at(usual);
+        f.store_record(mapping, at::SEEN, 1, seen((SEEN_PLAIN | SEEN_ANY).into()));
         f.store_record(mapping, at::OPEN_NS, 8, select(payload, now, open));
         f.jump(after);
 
         // RST counts before FIN, and FIN before SYN and payload.
         f.at(rare);
+        let syn = (tcp & SYN) << u64::from(SEEN_SYN.ilog2() - SYN.ilog2());
+        f.store_record(mapping, at::SEEN, 1, seen(syn | SEEN_ANY));
         let reset = f.eval(tcp & RST);
         let closed = f.eval(tcp & (RST | FIN));
         f.store_record(mapping, at::RST_NS, 8, select(reset, now, record(mapping, at::RST_NS, 8)));

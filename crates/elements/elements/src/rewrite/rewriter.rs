@@ -3,12 +3,13 @@
 use super::flavor::Flavor;
 use super::flow::Kind;
 use super::input::{self, Spec};
-use super::mappings::{Budget, DEFAULT_CAPACITY, Input, Mappings, REFUSALS, Settings};
+use super::mappings::{Budget, DEFAULT_CAPACITY, Input, Mappings, REFUSALS, Refusal, Settings};
 use super::model::Outputs;
 use super::program::{self, Lowering};
 use super::reader::SpecReader;
 use super::table::SharedMappings;
 use super::timeouts::Timeouts;
+use crate::ip::header::{from_network, transport_offset};
 use click::config::{Args, NoNames, parse};
 use diag::{SourceMap, Spanned};
 use element::steering::OwnerWorker;
@@ -95,10 +96,11 @@ fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> 
     let dst_anno = !flavor.has_dst_anno || args.keyword("DST_ANNO", parse::bool).unwrap_or(true);
     let reply_anno = args.keyword("REPLY_ANNO", annotation(1));
     let words = [("ADDRESS_AND_PORT_DEPENDENT", false), ("ENDPOINT_INDEPENDENT", true)];
-    let (mut endpoint_independent, mut open_filter) = (false, false);
+    let (mut endpoint_independent, mut open_filter, mut sets_aggregate) = (false, false, false);
     if flavor.kind == Kind::Ports {
         endpoint_independent = args.keyword("MAPPING", parse::keyword(&words)).unwrap_or(false);
         open_filter = args.keyword("FILTERING", parse::keyword(&words)).unwrap_or(false);
+        sets_aggregate = args.keyword("SET_AGGREGATE", parse::bool).unwrap_or(false);
     }
     let seed = args.keyword("SEED", parse::u64);
     let specs = args.rest();
@@ -115,6 +117,8 @@ fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> 
         reap_interval_ns,
         endpoint_independent,
         open_filter,
+        reply_anno,
+        sets_aggregate,
         seed: Random::new(seed.wrapping_add(cx.worker as u64)).bits(),
         capacity: DEFAULT_CAPACITY,
         owner_worker: OwnerWorker::of(cx),
@@ -174,6 +178,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
         dst_anno: arguments.dst_anno,
         reply_anno: arguments.reply_anno,
         drops_replies,
+        adjusts: arguments.settings.sets_aggregate || flavor.has_tcp_timeouts && is_in_front(cx),
         passes: specs.iter().map(Spec::passes_to).collect(),
     };
     let settings = Settings { capacity: limit.unwrap_or(DEFAULT_CAPACITY), ..arguments.settings };
@@ -188,6 +193,11 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
         worker: (cx.worker, cx.workers),
         warnings: vec![],
     }))
+}
+
+/// Whether an element changes payloads before they come to the rewriter that is being made.
+fn is_in_front(cx: &Configure<'_>) -> bool {
+    cx.services.is_named_by(cx.name, "FTPPortMapper")
 }
 
 /// The budget of mappings: the rewriter's own, or that of another rewriter which it shares.
@@ -229,7 +239,11 @@ impl Transparent for Rewriter {
         self.mappings.with(|mappings| mappings.usual_outputs(input)).flatten()
     }
 
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        // Which packets are refused is the first path of every program.
+        if path > 0 {
+            return self.adjust(batch);
+        }
         self.mappings.with(|mappings| {
             for &index in batch.list() {
                 batch.drop(index, mappings.next_refusal() as usize);
@@ -266,6 +280,20 @@ impl Element for Rewriter {
 }
 
 impl Rewriter {
+    /// Does to packets, whose addresses and ports are rewritten already, what their mappings have beside lines.
+    fn adjust(&mut self, batch: &mut Batch<'_>) {
+        self.mappings.with(|mappings| {
+            for &index in batch.list() {
+                let packet = batch.packet_mut(index);
+                let headers = from_network(packet).zip(transport_offset(packet));
+                let output =
+                    headers.and_then(|(mut from_net, l4)| mappings.adjust(packet, &mut from_net, l4));
+                let reason = Refusal::NoSuchOutput as usize;
+                batch.emit_or_drop(index, output.map_or(usize::MAX, usize::from), reason);
+            }
+        });
+    }
+
     fn text<T: ToString>(&self, of: impl FnOnce(&mut Mappings) -> T) -> Option<String> {
         self.mappings.with(of).map(|value| value.to_string())
     }
@@ -333,7 +361,7 @@ macro_rules! handlers {
             Row::sum("nmappings", Rewriter::count),
             Row::sum("mapping_failures", |rewriter, _| rewriter.sum(|input| input.failures)),
             Row::sum("size", |rewriter, _| rewriter.text(|mappings| mappings.budget.used.load(Relaxed))),
-            Row::sum("evictions", |rewriter, _| rewriter.text(|mappings| mappings.evicted)),
+            Row::sum("evictions", |rewriter, _| rewriter.text(|mappings| mappings.evictions.count)),
             Row::concat("patterns", |rewriter, _| rewriter.text(|mappings| mappings.show_inputs())),
             Row::sum("capacity", Rewriter::capacity).or_write(Rewriter::set_capacity),
             Row::button("clear", |rewriter, _| {

@@ -1,6 +1,6 @@
 //! Handlers of mappings.
 
-use super::flow::{FlowId, Kind, at};
+use super::flow::{FlowId, Kind};
 use super::input::Spec;
 use super::mappings::Mappings;
 use packet::view::protocol;
@@ -32,7 +32,7 @@ impl Mappings {
                 continue;
             }
             let lines = self.lines(record);
-            let [forward, reply] = lines.map(|line| self.flows.load(line, usize::from(at::OUTPUT), 1));
+            let [forward, reply] = lines.map(|line| self.output_of(line));
             // The reverse of the rewritten replies is the original flow.
             let flows = [self.target(lines[1]).reversed(), self.target(lines[0]).reversed()];
             for (number, from) in flows.into_iter().enumerate() {

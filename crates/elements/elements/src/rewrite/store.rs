@@ -2,9 +2,12 @@
 
 use super::ageing::Age;
 use super::flow::{Key, Kind, LINE_BYTES, at, deltas};
-use super::mappings::{Mappings, Refusal, SLACK};
+use super::input::Spec;
+use super::mappings::{Mappings, Others, Refusal, SLACK};
 use super::pattern::Choice;
+use super::targets::Targets;
 use element::steering::Whose;
+use ir::Room;
 use std::sync::atomic::Ordering::Relaxed;
 use table::TableError;
 use table::flow::RecordId;
@@ -22,14 +25,18 @@ impl Mappings {
         protocol: u8,
         reply_anno: u8,
     ) -> Result<RecordId, Refusal> {
-        self.make_room()?;
+        self.make_room(protocol)?;
         let kind = self.settings.kind;
         let (flow, ..) = kind.read(key);
         let reply_key = kind.key(choice.to.reversed(), protocol, true);
-        let record = self.flows.insert(&key).map_err(|_| Refusal::TableFull)?;
-        if reply_key != key
-            && let Err(refusal) = self.take_reply_key(record, reply_key)
-        {
+        let primary = kind.primary_key(key, reply_key);
+        let record = self.flows.insert(&primary).map_err(|_| Refusal::TableFull)?;
+        if self.flows.len() == 1 {
+            self.targets = Targets::default();
+        }
+        self.targets.add(flow, choice.to);
+        self.evictions.count_creation(record);
+        if let Err(refusal) = self.take_reply_key(record, reply_key) {
             self.flows.remove(record);
             return Err(refusal);
         }
@@ -63,6 +70,9 @@ impl Mappings {
             kind.shared_by(flow).into_iter().for_each(|whose| home.claim_owner(whose));
             home.claim_owner(kind.replies_to(choice.to, protocol));
         }
+        if self.settings.sets_aggregate {
+            self.number_mapping(record);
+        }
         self.budget.used.fetch_add(1, Relaxed);
         if let Some(input) = self.inputs.get_mut(input) {
             input.count += 1;
@@ -70,16 +80,18 @@ impl Mappings {
         Ok(record)
     }
 
-    /// Makes a reply key lead to a new mapping. A mapping that had the key is condemned, as in Click; if it
-    /// is that mapping's primary key, the new mapping is refused until the old one is removed.
+    /// Makes a reply key lead to a new mapping. The mapping that had the key is removed, as in Click; if it is that
+    /// mapping's primary key, the new mapping is refused.
     fn take_reply_key(&mut self, record: RecordId, reply_key: Key) -> Result<(), Refusal> {
         match self.flows.insert_alias(record, &reply_key, LINE_BYTES) {
             Ok(()) => Ok(()),
             Err(TableError::KeyExists) => {
                 let old = self.flows.find(&reply_key).ok_or(Refusal::Conflict)?;
-                self.condemn(old);
+                self.wait_for_others()?;
                 self.note_going(old);
-                if !self.flows.remove_alias(old, &reply_key) {
+                let is_alias = self.flows.remove_alias(old, &reply_key);
+                self.end(old);
+                if !is_alias {
                     return Err(Refusal::Conflict);
                 }
                 self.flows.insert_alias(record, &reply_key, LINE_BYTES).map_err(|_| Refusal::TableFull)
@@ -88,10 +100,33 @@ impl Mappings {
         }
     }
 
+    /// Whether a new mapping may have the replies of another one, which goes; `None` where none ever does. Flows that are
+    /// kept as they are find each other's mappings. Inputs that choose what is free take nobody's replies. Where one
+    /// input spreads flows over servers, two of them become the same only if they went to different addresses.
+    pub(super) fn may_take_reply_keys(&self) -> Option<bool> {
+        let keeps = |spec: &Spec| matches!(spec, Spec::Keep(_) | Spec::Drop | Spec::Pass(_));
+        let all = |is: &dyn Fn(&Spec) -> bool| self.inputs.iter().all(|input| is(&input.spec));
+        if all(&Spec::chooses_free) || all(&keeps) {
+            return None;
+        }
+        let has_taken = self.inputs.iter().any(|it| it.count > 0 && !it.spec.chooses_free());
+        let makers = self.inputs.iter().filter(|it| !matches!(it.spec, Spec::Drop | Spec::Pass(_))).count();
+        let is_simple = makers == 1 && self.settings.kind == Kind::Ports && self.endpoints.is_none();
+        Some(has_taken && (!is_simple || self.targets.may_become_one()))
+    }
+
     /// Whether a new mapping needs the place of another one. Those that go at the next tick do not count.
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         let used = self.budget.used.load(Relaxed).saturating_sub(self.condemned.len() as u32);
         used >= self.budget.limit.load(Relaxed) || self.flows.len() >= self.flows.capacity()
+    }
+
+    /// How many mappings can be made until one has to go.
+    pub(super) fn room(&self) -> Room {
+        let limit = self.budget.limit.load(Relaxed);
+        let used = self.budget.used.load(Relaxed).saturating_sub(self.condemned.len() as u32);
+        let left = (limit.saturating_sub(used) as usize).min(self.flows.capacity() - self.flows.len());
+        Room { left, whole: (limit as usize).min(self.flows.capacity()) }
     }
 
     /// Notes the lines of mappings that packets of this burst have found, which have not stored their time
@@ -102,17 +137,35 @@ impl Mappings {
         }
     }
 
-    fn make_room(&mut self) -> Result<(), Refusal> {
+    /// Chooses the mapping that makes room for a new one of a protocol, if the table is full. It leaves once the new one
+    /// is there.
+    fn make_room(&mut self, protocol: u8) -> Result<(), Refusal> {
+        (self.leaving, self.replaced) = (None, None);
         if !self.is_full() {
             return Ok(());
         }
         if self.condemned.len() >= SLACK as usize {
             return Err(Refusal::TableFull);
         }
-        let victim = self.best_effort_victim().ok_or(Refusal::TableFull)?;
-        self.evicted += 1;
-        self.condemn(victim);
+        self.leaving = Some(self.victim(protocol)?);
         Ok(())
+    }
+
+    /// Removes the mapping that makes room for a new one.
+    pub(super) fn end_leaving(&mut self) {
+        if let Some(record) = self.leaving.take().filter(|record| self.flows.is_live(*record)) {
+            self.evictions.count += 1;
+            self.replaced = Some(self.lines(record));
+            self.end(record);
+        }
+    }
+
+    /// Removes a mapping: now, or, where packets of the burst may have found it, at the next tick.
+    fn end(&mut self, record: RecordId) {
+        match self.others {
+            Others::Unknown => self.condemn(record),
+            _ => self.remove(record),
+        }
     }
 
     /// The line of the flow that made a mapping, and that of its replies.
@@ -158,7 +211,7 @@ impl Mappings {
         }
     }
 
-    /// Removes a mapping; between bursts only.
+    /// Removes a mapping; only while no packet has found it.
     pub(super) fn remove(&mut self, record: RecordId) {
         if !self.flows.is_live(record) {
             return;
@@ -167,6 +220,7 @@ impl Mappings {
         let kind = self.settings.kind;
         let Age { input, protocol, .. } = self.age(record);
         self.note_going(record);
+        self.forget_sequence(record);
         let get = |at: u16, bytes: u8| self.flows.load(address, usize::from(at), bytes);
         let (pattern, endpoint) = (get(at::PATTERN, 2) as usize, get(at::ENDPOINT, 8));
         let to = self.target(address);

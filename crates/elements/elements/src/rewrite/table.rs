@@ -5,8 +5,8 @@
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::flow::{ADDRESSES, Kind, LINE_BYTES, at};
-use super::mappings::Mappings;
-use ir::{CacheValidity, Created, FoundEarlier, HeldRecord, Holder, Lasting, Table, TableSize};
+use super::mappings::{Mappings, Others};
+use ir::{CacheValidity, Created, FoundEarlier, HeldRecord, Holder, Lasting, Room, Table, TableSize};
 use shm::burst::LIST_CAPACITY;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,6 +23,24 @@ impl SharedMappings {
     /// Calls a function with the mappings; `None` while there are none.
     pub fn with<T>(&self, what: impl FnOnce(&mut Mappings) -> T) -> Option<T> {
         self.lock().as_mut().map(what)
+    }
+}
+
+impl SharedMappings {
+    fn find_or_make(&mut self, key: &[u64], args: &[u64], now_ns: u64, others: Others) -> Created {
+        let created = read_key(key).and_then(|key| {
+            self.with(|mappings| {
+                mappings.others = others;
+                let found = mappings.find_or_make(key, args, now_ns);
+                debug_assert!(found == 0 || has_right_delta(mappings, key, found), "{key:?}");
+                match found {
+                    0 if mappings.take_waits() => Created::Wait,
+                    0 => Created::Refused,
+                    found => Created::Record(found),
+                }
+            })
+        });
+        created.unwrap_or(Created::Refused)
     }
 }
 
@@ -66,7 +84,7 @@ unsafe impl Table for SharedMappings {
     }
 
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {
-        self.create_behind(key, args, now_ns, FoundEarlier::default())
+        self.find_or_make(key, args, now_ns, Others::Nobody)
     }
 
     fn create_behind(
@@ -76,19 +94,27 @@ unsafe impl Table for SharedMappings {
         now_ns: u64,
         earlier: FoundEarlier<'_>,
     ) -> Created {
-        let found = read_key(key).and_then(|key| {
-            self.with(|mappings| {
-                mappings.note_in_use(earlier.found());
-                let found = mappings.find_or_make(key, args, now_ns);
-                mappings.in_use.clear();
-                debug_assert!(found == 0 || has_right_delta(mappings, key, found), "{key:?}");
-                found
-            })
-        });
-        match found {
-            Some(address) if address != 0 => Created::Record(address),
-            _ => Created::Refused,
-        }
+        let others = if earlier.may_wait { Others::MayWaitFor } else { Others::Unknown };
+        self.with(|mappings| mappings.note_in_use(earlier.found()));
+        let created = self.find_or_make(key, args, now_ns, others);
+        self.with(|mappings| mappings.in_use.clear());
+        created
+    }
+
+    fn take_replaced(&mut self) -> Option<[u64; 2]> {
+        self.with(|mappings| mappings.replaced.take()).flatten()
+    }
+
+    fn room(&self) -> Option<Room> {
+        self.with(|mappings| mappings.room())
+    }
+
+    fn may_end_others(&self) -> Option<bool> {
+        self.with(|mappings| mappings.may_take_reply_keys()).unwrap_or(Some(true))
+    }
+
+    fn note_merged(&mut self, is_merged: bool) {
+        self.with(|mappings| mappings.is_merged = is_merged);
     }
 
     fn cache_validity(&self) -> Option<CacheValidity> {

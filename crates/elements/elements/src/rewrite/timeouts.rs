@@ -1,5 +1,7 @@
 //! The timeouts of a rewriter.
 
+use packet::view::protocol;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The timeouts of a rewriter.
@@ -35,6 +37,19 @@ impl Timeouts {
             other_ns: other_s * SECOND_NS,
             streaming_ns: other_s * SECOND_NS,
             guarantee_ns: 5 * SECOND_NS,
+        }
+    }
+
+    /// Whether flows of a protocol are watched as TCP.
+    pub(super) fn watches(&self, protocol: u8) -> bool {
+        self.tcp && protocol == protocol::TCP
+    }
+
+    /// The timeout and the guarantee of a new flow.
+    pub(super) fn of_new_ns(&self, protocol: u8) -> (u64, u64) {
+        match self.watches(protocol) {
+            true => (self.tcp_nodata_ns, self.tcp_guarantee_ns),
+            false => (self.other_ns, self.guarantee_ns),
         }
     }
 

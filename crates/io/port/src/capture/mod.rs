@@ -5,6 +5,7 @@
 //! because of lengths that occur in real captures, and reports no offsets. See [`reader`], [`writer`],
 //! [`CapturePort`].
 
+mod compressed;
 pub mod format;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
@@ -13,6 +14,7 @@ mod port;
 pub mod reader;
 pub mod writer;
 
+pub use compressed::{Compression, ZstdFrames};
 pub use format::Resolution;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_reader;
@@ -23,12 +25,28 @@ pub use writer::CaptureWriter;
 use crate::dpdk::DpdkSpec;
 use std::path::Path;
 
-/// Whether a name is that of a capture file. The last argument of a DPDK device may look like one, too:
-/// `net_pcap0,rx_pcap=in.pcap`.
+/// The ends of names of captures.
+const EXTENSIONS: [&str; 2] = ["pcap", "pcapng"];
+/// The ends of names of compressed files.
+const COMPRESSED: [&str; 3] = ["gz", "zst", "zstd"];
+
+/// Whether a name is that of a capture file, which may be compressed: `in.pcap`, `in.pcapng.gz`. The last argument of a
+/// DPDK device may look like one, too: `net_pcap0,rx_pcap=in.pcap`.
 pub fn is_capture_name(name: &str) -> bool {
     if name.contains(',') && DpdkSpec::is_meant(name) {
         return false;
     }
-    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| ["pcap", "pcapng"].iter().any(|e| extension.eq_ignore_ascii_case(e)))
+    let name = Path::new(name);
+    let name = if is_compressed_name(name) { name.with_extension("") } else { name.to_path_buf() };
+    has_extension(&name, &EXTENSIONS)
+}
+
+/// Whether a name is that of a compressed file, which are read and not written.
+pub fn is_compressed_name(name: &Path) -> bool {
+    has_extension(name, &COMPRESSED)
+}
+
+fn has_extension(name: &Path, extensions: &[&str]) -> bool {
+    let extension = name.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| extensions.iter().any(|e| extension.eq_ignore_ascii_case(e)))
 }

@@ -1,9 +1,11 @@
 //! Reads captures frame by frame from files and streams.
 //!
-//! It reads pcap in both byte orders with microseconds or nanoseconds, and pcapng. Frames are borrowed from
+//! It reads pcap in both byte orders with microseconds or nanoseconds, and pcapng, also if they are compressed by gzip or
+//! Zstandard; offsets are then those of the unpacked capture. Frames are borrowed from
 //! one buffer; no memory is allocated for a frame. From a damaged capture the reader returns every whole
 //! frame in front of the damage, then one error with the offset of the damage, then nothing more.
 
+use super::compressed::{self, Compression};
 use super::format::{ByteOrder, FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, PcapHeader, RECORD_HEADER_BYTES};
 use super::pcapng::{BLOCK_START_BYTES, RecordPacket, SECTION_HEADER, Section};
 use crate::frames::packet_type;
@@ -47,6 +49,10 @@ impl Frame<'_> {
 enum CaptureInput {
     File(File),
     Stream(Box<dyn Read + Send>),
+    /// What a source yields unpacked, and the file if it is one: to read it again.
+    Unpacked(Box<dyn Read + Send>, Option<File>),
+    /// Between two of the others.
+    None,
 }
 
 enum Format {
@@ -88,7 +94,8 @@ impl Window {
             let room = self.bytes.get_mut(self.end..).unwrap_or_default();
             let got = match &mut self.source {
                 CaptureInput::File(file) => file.read(room),
-                CaptureInput::Stream(stream) => stream.read(room),
+                CaptureInput::Stream(stream) | CaptureInput::Unpacked(stream, _) => stream.read(room),
+                CaptureInput::None => Ok(0),
             };
             match got {
                 Ok(0) => break,
@@ -98,6 +105,35 @@ impl Window {
             }
         }
         Ok(self.bytes.get(self.start..self.end.min(self.start + want)).unwrap_or_default())
+    }
+
+    /// Continues with the uncompressed bytes, from those that are in memory on.
+    fn unpack(&mut self, compression: Compression) -> std::io::Result<()> {
+        let begun = self.bytes.get(self.start..self.end).unwrap_or_default().to_vec();
+        let begun = std::io::Cursor::new(begun);
+        let (unpacked, file) = match std::mem::replace(&mut self.source, CaptureInput::None) {
+            CaptureInput::File(file) => {
+                let again = file.try_clone()?;
+                (compression.unpack(begun.chain(file)), Some(again))
+            }
+            CaptureInput::Stream(stream) => (compression.unpack(begun.chain(stream)), None),
+            input @ (CaptureInput::Unpacked(..) | CaptureInput::None) => {
+                self.source = input;
+                return Ok(());
+            }
+        };
+        self.source = CaptureInput::Unpacked(unpacked, file);
+        (self.start, self.end, self.offset) = (0, 0, 0);
+        Ok(())
+    }
+
+    /// Reads the file from its start, where it was set.
+    fn restart(&mut self) {
+        self.source = match std::mem::replace(&mut self.source, CaptureInput::None) {
+            CaptureInput::Unpacked(_, Some(file)) => CaptureInput::File(file),
+            input => input,
+        };
+        (self.start, self.end, self.offset) = (0, 0, 0);
     }
 
     fn pass(&mut self, bytes: usize) {
@@ -148,10 +184,12 @@ impl CaptureReader {
     /// Reads the start of the file, up to the link type.
     fn start(&mut self) -> Result<()> {
         (self.returned, self.ended, self.whole_frames) = (0, false, 0);
-        let head = self
-            .window
-            .ahead(FILE_HEADER_BYTES)
-            .map_err(|source| PortError::file("read", &self.path, source))?;
+        let failed = |source| PortError::file("read", &self.path, source);
+        let compression = Compression::of(self.window.ahead(FILE_HEADER_BYTES).map_err(failed)?);
+        if let Some(compression) = compression {
+            self.window.unpack(compression).map_err(failed)?;
+        }
+        let head = self.window.ahead(FILE_HEADER_BYTES).map_err(failed)?;
         if ByteOrder::Big.u32(head, 0) == Some(SECTION_HEADER) {
             self.format = Format::Pcapng(Section::new());
             return self.pass_to_interface();
@@ -159,6 +197,8 @@ impl CaptureReader {
         let Some(header) = PcapHeader::parse(head) else {
             let what = if head.is_empty() {
                 "the file is empty"
+            } else if let Some(packed) = compressed::unread(head) {
+                packed
             } else if head.len() < FILE_HEADER_BYTES {
                 "the file ends within its header"
             } else {
@@ -243,7 +283,10 @@ impl CaptureReader {
     ///
     /// When the file cannot be read again.
     pub fn rewind(&mut self) -> Result<bool> {
-        let CaptureInput::File(file) = &mut self.window.source else { return Ok(false) };
+        let (CaptureInput::File(file) | CaptureInput::Unpacked(_, Some(file))) = &mut self.window.source
+        else {
+            return Ok(false);
+        };
         if let Err(source) = file.seek(SeekFrom::Start(0)) {
             // The file is a pipe.
             if source.kind() == std::io::ErrorKind::NotSeekable {
@@ -251,7 +294,7 @@ impl CaptureReader {
             }
             return Err(PortError::file("rewind", &self.path, source));
         }
-        (self.window.start, self.window.end, self.window.offset) = (0, 0, 0);
+        self.window.restart();
         self.start()?;
         Ok(true)
     }

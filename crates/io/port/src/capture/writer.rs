@@ -4,6 +4,7 @@
 //! truncated to the last whole frame, and the error contains the number of frames.
 
 use super::format::{FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, RECORD_HEADER_BYTES, Resolution};
+use super::is_compressed_name;
 use crate::records::{FailedWrite, RecordFile};
 use crate::{OutputFile, PortError, Result};
 use shm::{Packet, PacketBytes};
@@ -34,8 +35,11 @@ impl CaptureWriter {
     ///
     /// # Errors
     ///
-    /// When the file cannot be created.
+    /// When the file cannot be created, or has the name of a compressed one.
     pub fn create(path: impl AsRef<Path>, link_type: u32) -> Result<CaptureWriter> {
+        if is_compressed_name(path.as_ref()) {
+            return Err(PortError::CompressedOutput { path: path.as_ref().to_owned() });
+        }
         Ok(CaptureWriter::new(OutputFile::open(path)?, link_type))
     }
 

@@ -7,7 +7,7 @@
 mod port;
 mod spec;
 
-pub use dpdk_sys::{BUILT_WITH_DPDK, EalOptions, driver_names};
+pub use dpdk_sys::{BUILT_WITH_DPDK, DPDK_VERSION, EalOptions, driver_names};
 pub use port::DpdkPort;
 pub use spec::DpdkSpec;
 

@@ -20,7 +20,7 @@
 //! the last value counts. Errors are collected; a reader that returns `None` for a mandatory argument has
 //! recorded an error.
 
-use diag::{Diagnostic, DiagnosticBuilder, Diagnostics, Span, Spanned, did_you_mean};
+use diag::{Diagnostic, DiagnosticBuilder, Diagnostics, Severity, Span, Spanned, did_you_mean};
 
 use super::parse::Parser;
 use super::{Names, split_args, split_keyword};
@@ -55,6 +55,7 @@ pub struct Args<'a> {
     /// The keywords declared so far, for suggestions.
     declared: Vec<&'static str>,
     errors_before: usize,
+    found_before: usize,
 }
 
 impl<'a> Args<'a> {
@@ -65,7 +66,7 @@ impl<'a> Args<'a> {
         names: &'a dyn Names,
         diags: &'a mut Diagnostics,
     ) -> Args<'a> {
-        let errors_before = diags.errors();
+        let (errors_before, found_before) = (diags.errors(), diags.len());
         let arg = |whole: Spanned| {
             let keyword = split_keyword(&whole);
             let state = if keyword.is_some() { ArgumentState::Keyword } else { ArgumentState::Bare };
@@ -80,6 +81,7 @@ impl<'a> Args<'a> {
             diags,
             declared: Vec::new(),
             errors_before,
+            found_before,
         }
     }
 
@@ -158,7 +160,35 @@ impl<'a> Args<'a> {
                 self.diags.error(keyword.span, message).help(help);
             }
         }
-        self.diags.errors() == self.errors_before
+        let errors = self.diags.errors();
+        let has_errors = errors != self.errors_before;
+        if has_errors {
+            self.name_misspelt_keywords();
+        }
+        !has_errors
+    }
+
+    /// Says of errors at the start of an argument what is wrong with it if the argument starts with a misspelt
+    /// keyword: it was read as a value.
+    fn name_misspelt_keywords(self) {
+        let found = self.diags.since_mut(self.found_before);
+        for arg in &self.args {
+            let word = arg.whole.text.split(char::is_whitespace).next().unwrap_or_default();
+            let has_form = word.len() > 1 && word.starts_with(|letter: char| letter.is_ascii_uppercase());
+            if !has_form || word.contains(|letter: char| letter.is_ascii_lowercase()) {
+                continue;
+            }
+            let Some(help) = did_you_mean(word, self.declared.iter().copied()) else { continue };
+            let keyword = arg.whole.slice(0..word.len()).span;
+            let is_of_it = |one: &&mut Diagnostic| {
+                one.severity == Severity::Error
+                    && (one.span.source, one.span.start) == (keyword.source, keyword.start)
+            };
+            if let Some(one) = found.iter_mut().find(is_of_it) {
+                *one =
+                    Diagnostic::error(keyword, format!("{} has no argument `{word}`", self.what)).help(help);
+            }
+        }
     }
 
     fn find(&mut self, keyword: &'static str, positional: bool, mandatory: bool) -> Option<Spanned> {

@@ -68,6 +68,8 @@ pub(super) struct Wire {
     pub(super) from: (NodeId, u32),
     pub(super) to: (NodeId, u32),
     pub(super) span: Span,
+    /// Where the output and the input are named.
+    pub(super) ends: (Span, Span),
 }
 
 /// A configuration with names resolved.

@@ -17,6 +17,8 @@ pub(super) struct End {
     pub(super) ports: Vec<u32>,
     /// Whether the list extends to the number of ports of the other side.
     pub(super) open: bool,
+    /// The first and the last port of each written number and range, and its location.
+    pub(super) entries: Vec<(u32, u32, Span)>,
     /// The location of the written ports; `None` for those assumed for a group.
     pub(super) written: Option<Span>,
 }
@@ -28,14 +30,24 @@ impl End {
             span,
             ports: ports.map_or_else(Vec::new, |ports| ports.list.clone()),
             open: ports.is_some_and(|ports| ports.open),
+            entries: ports.map_or_else(Vec::new, |ports| ports.entries.clone()),
             written: ports.map(|ports| ports.span),
         }
+    }
+
+    /// Where a port is named; without a written number, where the element is.
+    fn place(&self, port: u32) -> Span {
+        let entry = self.entries.iter().find(|(first, last, _)| (*first..=*last).contains(&port));
+        entry.map(|(.., span)| *span).or(self.written).unwrap_or(self.span)
     }
 
     fn count(&self) -> usize {
         self.ports.len().max(1)
     }
 }
+
+/// A port of an arrow's side: its node, its number, where the element is and where the port is named.
+type SidePort = (NodeId, u32, Span, Span);
 
 /// One side of an arrow.
 struct Side<'a> {
@@ -66,16 +78,17 @@ impl<'a> Side<'a> {
     }
 
     /// All ports of the side; the open end is extended so that there are `wanted` ports.
-    fn ports(&self, wanted: usize) -> Vec<(NodeId, u32, Span)> {
+    fn ports(&self, wanted: usize) -> Vec<SidePort> {
         let mut all = Vec::new();
         for (i, end) in self.ends.iter().enumerate() {
             let ports = if end.ports.is_empty() { &[0][..] } else { &end.ports };
-            all.extend(ports.iter().map(|&port| (end.node, port, end.span)));
+            all.extend(ports.iter().map(|&port| (end.node, port, end.span, end.place(port))));
             if self.open == Some(i) {
                 let more = wanted.saturating_sub(self.count);
                 let last = ports.last().copied().unwrap_or(0);
                 let more = (1..=more).filter_map(|n| u32::try_from(n).ok());
-                all.extend(more.map(|n| (end.node, last.saturating_add(n), end.span)));
+                let place = end.place(last);
+                all.extend(more.map(|n| (end.node, last.saturating_add(n), end.span, place)));
             }
         }
         all
@@ -137,6 +150,7 @@ fn check_counts(from: &Side<'_>, to: &Side<'_>, arrow: Arrow, diags: &mut Diagno
     }
 }
 
-fn wire(from: (NodeId, u32, Span), to: (NodeId, u32, Span)) -> Wire {
-    Wire { from: (from.0, from.1), to: (to.0, to.1), span: Span::join(from.2, to.2) }
+fn wire(from: SidePort, to: SidePort) -> Wire {
+    let span = Span::join(from.2, to.2);
+    Wire { from: (from.0, from.1), to: (to.0, to.1), span, ends: (from.3, to.3) }
 }

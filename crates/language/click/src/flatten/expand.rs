@@ -151,7 +151,7 @@ impl Expander<'_> {
         for wire in &template.wires {
             if let (Some(from), Some(to)) = (places.get(wire.from.0), places.get(wire.to.0)) {
                 let (from, to) = ((from.1, wire.from.1), (to.0, wire.to.1));
-                self.wires.push(Wire { from, to, span: wire.span });
+                self.wires.push(Wire { from, to, ..*wire });
             }
         }
     }

@@ -33,10 +33,10 @@ impl Expander<'_> {
                 // The node has an error: ports wired to it count as connected.
                 _ => None,
             };
-            let mut open = vec![wire.to];
+            let mut open = vec![(wire.to, wire.ends.1)];
             let mut visited = HashSet::new();
             let mut arrives = false;
-            while let Some(place) = open.pop() {
+            while let Some((place, input)) = open.pop() {
                 steps_left = steps_left.saturating_sub(1);
                 match (self.nodes.get(place.0), from) {
                     (Some(&Node::Element(to)), Some(from)) => {
@@ -47,6 +47,7 @@ impl Expander<'_> {
                             to,
                             to_port: place.1,
                             span: wire.span,
+                            ends: (wire.ends.0, input),
                         };
                         if seen.insert((connection.from_port(), connection.to_port())) {
                             connections.push(connection);
@@ -57,7 +58,9 @@ impl Expander<'_> {
                     }
                     (Some(Node::Pass(_)), _) if visited.insert(place) => {
                         let targets = next.get(&place).into_iter().flatten().rev();
-                        open.extend(targets.filter_map(|&i| self.wires.get(i)).map(|wire| wire.to));
+                        open.extend(
+                            targets.filter_map(|&i| self.wires.get(i)).map(|wire| (wire.to, wire.ends.1)),
+                        );
                     }
                     _ => {}
                 }
@@ -99,7 +102,11 @@ impl Expander<'_> {
                 // A wire from outside names a port of its side; one from inside names a port of the other
                 // side.
                 mistakes.push(match pass.side == side {
-                    true => (wire.span, pass, format!("{} has no {side} {}", pass.name, place.1)),
+                    true => (
+                        if side == "input" { wire.ends.1 } else { wire.ends.0 },
+                        pass,
+                        format!("{} has no {side} {}", pass.name, place.1),
+                    ),
                     false => {
                         let message = format!("{} {} {} is not connected", pass.name, pass.side, place.1);
                         (pass.span, pass, message)

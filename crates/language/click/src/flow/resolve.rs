@@ -103,11 +103,13 @@ impl<'a> Resolver<'a> {
         let mut reported = HashSet::new();
         for connection in &self.graph.connections {
             let mut exists = true;
-            for port in [connection.from_port(), connection.to_port()] {
+            let ends =
+                [(connection.from_port(), connection.ends.0), (connection.to_port(), connection.ends.1)];
+            for (port, span) in ends {
                 if self.flow.get(port).is_none() {
                     exists = false;
                     if reported.insert(port) {
-                        self.no_port(port, connection.span);
+                        self.no_port(port, span);
                     }
                 }
             }
@@ -249,9 +251,11 @@ impl<'a> Resolver<'a> {
         }
         let mut reused = HashSet::new();
         for connection in connections {
-            for port in [connection.from_port(), connection.to_port()] {
+            let ends =
+                [(connection.from_port(), connection.ends.0), (connection.to_port(), connection.ends.1)];
+            for (port, span) in ends {
                 let Some(&before) = first.get(&port) else {
-                    first.insert(port, connection.span);
+                    first.insert(port, span);
                     continue;
                 };
                 let is = self.flow.get(port);
@@ -270,7 +274,7 @@ impl<'a> Resolver<'a> {
                     } else {
                         "put a scheduler such as RoundRobinSched before it"
                     };
-                    let error = self.diags.error(connection.span, message);
+                    let error = self.diags.error(span, message);
                     error.with_note(before, "first connected here").help(help);
                 }
             }

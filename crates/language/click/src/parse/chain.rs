@@ -177,7 +177,7 @@ impl Parser<'_> {
     /// Parses `[0, 1, 4-6]`, if present.
     fn ports(&mut self) -> Option<Ports> {
         let open = self.accept(Kind::Sign(b'['))?;
-        let mut ports = Ports { span: self.span(open), list: Vec::new(), open: false };
+        let mut ports = Ports { span: self.span(open), list: Vec::new(), entries: Vec::new(), open: false };
         loop {
             if self.peek().kind == Kind::Sign(b']') {
                 // `[]` and `[0,]`: as many ports as the other side has.
@@ -187,6 +187,7 @@ impl Parser<'_> {
                 ports.open = true;
                 break;
             }
+            let start = self.peek().start;
             let Some(first) = self.port_number() else {
                 break;
             };
@@ -204,6 +205,7 @@ impl Parser<'_> {
                 self.diags.error(span, format!("more than {MAX_PORT} ports"));
             } else {
                 ports.list.extend(first..=last);
+                ports.entries.push((first, last, self.span_from(start)));
             }
             if self.accept(Kind::Sign(b',')).is_none() {
                 break;

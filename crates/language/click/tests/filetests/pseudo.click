@@ -23,8 +23,8 @@ pseudo.click:5:3: error: `output` is used as an element to receive from; `output
 pseudo.click:5:13: error: input 0 of `b/Null@3` is not connected; connect every input, to Idle if need be
 pseudo.click:5:13: error: output 0 of `b/Null@3` is not connected; connect every output, to Discard if need be
 pseudo.click:9:9: error: `w` output 0 is not connected
-pseudo.click:9:9: error: `w` has no output 1; declared here (pseudo.click:9:9)
-pseudo.click:10:1: error: `w` has no input 2; declared here (pseudo.click:9:9)
+pseudo.click:9:20: error: `w` has no output 1; declared here (pseudo.click:9:9)
+pseudo.click:10:10: error: `w` has no input 2; declared here (pseudo.click:9:9)
 pseudo.click:12:9: error: `u` input 1 is not connected
 pseudo.click:13:1: error: the group has no input 1, but a later one
 pseudo.click:13:1: error: the group output 0 is not connected
@@ -114,22 +114,22 @@ Error: `w` output 0 is not connected
    │         ╰── here
 ───╯
 Error: `w` has no output 1
-   ╭─[ pseudo.click:9:9 ]
+   ╭─[ pseudo.click:9:20 ]
    │
  9 │ Idle -> w :: Wire [1] -> Discard;
-   │         ┬───────────┬───────────
-   │         ╰───────────────────────── declared here
-   │                     │
-   │                     ╰───────────── here
+   │         ┬          ┬
+   │         ╰───────────── declared here
+   │                    │
+   │                    ╰── here
 ───╯
 Error: `w` has no input 2
-    ╭─[ pseudo.click:10:1 ]
+    ╭─[ pseudo.click:10:10 ]
     │
  10 │ Idle -> [2]w;
-    │ ──────┬─────
-    │       ╰─────── here
+    │          ┬
+    │          ╰── here
     │
-    ├─[ pseudo.click:10:1 ]
+    ├─[ pseudo.click:10:10 ]
     │
   9 │ Idle -> w :: Wire [1] -> Discard;
     │         ┬

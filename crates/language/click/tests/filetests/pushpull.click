@@ -22,8 +22,8 @@ pushpull.click:10:15: error: push output 0 of `t` is connected twice; first conn
 pushpull.click:13:1: error: input 0 of `Queue@25` is not connected; connect every input, to Idle if need be
 pushpull.click:14:1: error: input 0 of `Null@27` is not connected; connect every input, to Idle if need be
 pushpull.click:14:1: error: output 0 of `Null@27` is not connected; connect every output, to Discard if need be
-pushpull.click:14:1: error: `Null@27` has no output 3; declared here (pushpull.click:14:1); Null has one output
-pushpull.click:15:1: error: `Discard@30` has no input 1; declared here (pushpull.click:15:12); Discard has one input
+pushpull.click:14:6: error: `Null@27` has no output 3; declared here (pushpull.click:14:1); Null has one output
+pushpull.click:15:10: error: `Discard@30` has no input 1; declared here (pushpull.click:15:12); Discard has one input
 pushpull.click:15:12: error: input 0 of `Discard@30` is not connected; connect every input, to Idle if need be
 == shown
 Error: push output 0 of `FromDevice@6` connected to pull input 0 of `ToDevice@7`
@@ -65,10 +65,10 @@ Error: push output 0 of `t` is connected twice
     ╭─[ pushpull.click:10:15 ]
     │
  10 │ t -> Discard; t -> Discard;
-    │ ──────┬─────  ──────┬─────
-    │       ╰───────────────────── first connected here
-    │                     │
-    │                     ╰─────── here
+    │ ┬             ┬
+    │ ╰──────────────── first connected here
+    │               │
+    │               ╰── here
     │
     │ Help: put a Tee after it to send every packet to both
 ────╯
@@ -100,21 +100,21 @@ Error: output 0 of `Null@27` is not connected
     │ Help: connect every output, to Discard if need be
 ────╯
 Error: `Null@27` has no output 3
-    ╭─[ pushpull.click:14:1 ]
+    ╭─[ pushpull.click:14:6 ]
     │
  14 │ Null[3] -> Discard;
-    │ ──┬──────┬────────
-    │   ╰───────────────── declared here
-    │          │
-    │          ╰────────── here
+    │ ──┬─ ┬
+    │   ╰───── declared here
+    │      │
+    │      ╰── here
     │
     │ Help: Null has one output
 ────╯
 Error: `Discard@30` has no input 1
-    ╭─[ pushpull.click:15:1 ]
+    ╭─[ pushpull.click:15:10 ]
     │
  15 │ Idle -> [1]Discard;
-    │ ─────────┬────┬───
+    │          ┬ ───┬───
     │          ╰────────── here
     │               │
     │               ╰───── declared here

@@ -9,9 +9,15 @@
 //! average where arrivals are even. Where arrivals are random, the wait of an M/D/1 queue is added:
 //! `λ·a²/(2·(1 − λ·a))` (Pollaczek and Khinchine).
 //!
-//! With bursts of up to `b` packets a worker carries `b/(h + a·b)`. Larger bursts carry more and delay
-//! nothing: a worker never waits for a burst to fill.
+//! With bursts of up to `b` packets a worker carries `b/(h + a·b)` from a ring that is always full. Larger
+//! bursts carry more and delay nothing: a worker never waits for a burst to fill.
+//!
+//! A load that arrives at a set rate is carried up to a lower rate: the ring has room for a thousand frames,
+//! and what arrives while a worker is held up is lost. Workers beside each other take longer for a packet
+//! than one alone, for caches and memory that they share. [`OpenLoop`] has both as measured, and a plan
+//! counts a packet as that much more ([`Costs::times`]).
 
+use crate::stats::Quantiles;
 use serde::Serialize;
 
 /// A worker that finds no packets for about this long sleeps ([`worker`]): after 200 turns of spinning and
@@ -68,6 +74,31 @@ impl Whole {
     }
 }
 
+/// What a load costs that arrives at a set rate, and how sure costs are. All values are multiples.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct OpenLoop {
+    /// The rate that is carried with half a percent of loss, of that behind a ring that is always full.
+    pub carried: Quantiles,
+    /// For numbers of workers at once, in ascending order: the cost of a packet to each, of that to one
+    /// alone.
+    pub beside: Vec<(usize, Quantiles)>,
+    /// The cost of a packet in single measurements, of the median that counts.
+    pub looks: Quantiles,
+}
+
+impl OpenLoop {
+    /// How much more a packet costs each of so many workers: as measured with as many, otherwise with the
+    /// next larger number, or the largest.
+    fn beside(&self, workers: usize) -> Quantiles {
+        let alone = Quantiles::single(1.0);
+        if workers < 2 {
+            return alone;
+        }
+        let next = self.beside.iter().find(|(count, _)| *count >= workers);
+        next.or(self.beside.last()).map_or(alone, |(_, times)| *times)
+    }
+}
+
 /// The measured cost of a chain's packets.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Costs {
@@ -86,6 +117,8 @@ pub struct Costs {
     pub nfs: Vec<NfCost>,
     /// The cost of the whole chain, where it has such NFs and was measured as a whole.
     pub whole: Option<Whole>,
+    /// What a load at a set rate costs beside these costs, where it was measured.
+    pub open: Option<OpenLoop>,
     /// Ticks of the time stamp counter in a nanosecond.
     pub cycles_per_ns: f64,
 }
@@ -103,6 +136,7 @@ impl Costs {
             packet_ns,
             nfs,
             whole: None,
+            open: None,
             cycles_per_ns,
         }
     }
@@ -124,14 +158,39 @@ impl Costs {
         1e9 / self.ns_beside(burst)
     }
 
+    /// By how much more than [`Costs::ns`] a packet counts that arrives at a set rate, to each of so many
+    /// workers: the median, and the range by the spread of the measurements. 1 where it was not measured.
+    pub fn times(&self, workers: usize) -> Quantiles {
+        let Some(open) = &self.open else { return Quantiles::single(1.0) };
+        let (beside, carried, looks) = (open.beside(workers), open.carried, open.looks);
+        // A ring that is always full is the most that is carried: what seems more is the spread of
+        // measurements.
+        let of =
+            |beside: f64, looks: f64, carried: f64| beside * looks / carried.clamp(f64::MIN_POSITIVE, 1.0);
+        let median = of(beside.median, 1.0, carried.median);
+        let min = of(beside.min, looks.min, carried.max).min(median);
+        Quantiles { median, min, max: of(beside.max, looks.max, carried.min).max(median) }
+    }
+
+    /// The part of [`Costs::times`] that is for the other workers.
+    pub(super) fn beside(&self, workers: usize) -> f64 {
+        self.open.as_ref().map_or(1.0, |open| open.beside(workers).median)
+    }
+
+    /// Frames a second that each of so many workers carries, limited by [`Costs::ns_beside`] and by what a
+    /// load at a set rate costs.
+    pub fn carried_by(&self, workers: usize, burst: usize) -> f64 {
+        self.carried(burst) / self.times(workers).median
+    }
+
     /// Frames a second that a worker carries at a burst size.
     pub fn capacity(&self, burst: usize) -> f64 {
         1e9 / self.ns(burst)
     }
 
-    /// The share of its time that a worker processes packets at a load. In the rest it polls.
-    pub fn utilization(&self, load: f64, burst: usize) -> f64 {
-        load * self.ns(burst) / 1e9
+    /// The share of its time that each of so many workers processes packets at a load. In the rest it polls.
+    pub fn utilization(&self, workers: usize, load: f64, burst: usize) -> f64 {
+        load * self.ns(burst) * self.times(workers).median / 1e9
     }
 
     /// Latency of a frame at a load, in nanoseconds: with even arrivals, and the additional wait with random
@@ -289,6 +348,30 @@ mod tests {
         let ns = |latency: Option<(f64, f64)>| latency.expect("carried").0;
         assert!(ns(rare) > ns(often) + 0.9 * NF_WAKE_NS, "{rare:?} and {often:?}: it sleeps, and is woken");
         assert!(beside.least_latency_ns() > alone.least_latency_ns());
+    }
+
+    #[test]
+    fn a_load_at_a_set_rate_costs_more_than_a_full_ring() {
+        let full = exact(80.0, 50.0);
+        assert_eq!(full.times(2), Quantiles::single(1.0));
+        let range = |min: f64, median: f64, max: f64| Quantiles { median, min, max };
+        let open = OpenLoop {
+            carried: range(0.5, 0.8, 1.1),
+            beside: vec![(2, range(1.1, 1.25, 1.5)), (4, Quantiles::single(2.0))],
+            looks: range(0.9, 1.0, 1.2),
+        };
+        let costs = Costs { open: Some(open), ..full.clone() };
+        let near = |found: Quantiles, median: f64, min: f64, max: f64| {
+            let pairs = [(found.median, median), (found.min, min), (found.max, max)];
+            assert!(pairs.iter().all(|(one, other)| (one - other).abs() < 1e-9), "{found:?}");
+        };
+        near(costs.times(1), 1.25, 0.9, 2.4);
+        near(costs.times(2), 1.25 / 0.8, 1.1 * 0.9, 1.5 * 1.2 / 0.5);
+        // With three workers as with four, and with more than were measured as with the most.
+        near(costs.times(3), 2.5, 1.8, 4.8);
+        assert_eq!(costs.times(9), costs.times(4));
+        assert!((costs.carried_by(1, 8) - full.carried(8) * 0.8).abs() < 1e-3);
+        assert!((costs.utilization(1, 1e6, 8) - full.utilization(1, 1e6, 8) * 1.25).abs() < 1e-12);
     }
 
     proptest! {

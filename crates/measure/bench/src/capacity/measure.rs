@@ -7,12 +7,14 @@
 //! behind rings, which shows what the cores lose by passing packets to each other.
 
 use super::Facts;
-use super::cost::{BurstCost, Costs, NfCost, Whole};
+use super::cost::{BurstCost, Costs, NfCost, OpenLoop, Whole};
 use crate::BenchError;
 use crate::experiment::breakdown::{self, BreakdownOptions, Kind};
-use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, UnderTest};
+use crate::load::{Batching, ChainOptions, ChainUnderTest, DISTURBED, Observed, Offer, UnderTest};
+use crate::machine::{Machine, Topology};
+use crate::search::{Goal, Limits, search_one};
 use crate::start::{Loaded, RunOptions, failed};
-use crate::stats::median;
+use crate::stats::{Quantiles, median};
 use crate::trial::closed::{ClosedLoop, Window};
 use crate::trial::{REPEATS, Trials, again};
 use chain::{PortKind, Sink};
@@ -34,6 +36,17 @@ const FEW: f64 = 200_000.0;
 const LITTLE: f64 = 0.3;
 /// Measurements of each point; the median counts.
 const LOOKS: usize = 3;
+/// The burst size at which it is measured what a load at a set rate costs.
+const OPEN_BURST: usize = 64;
+/// Width of the searches for the carried rate, as a share, and the trials that decide a load.
+const OPEN_WIDTH: f64 = 0.03;
+const OPEN_TRIALS: u32 = 3;
+/// The lowest rate of such a search, as a share of that behind a full ring.
+const LEAST_CARRIED: f64 = 0.02;
+/// The most workers that are measured beside each other.
+const MOST_BESIDE: usize = 8;
+/// A search gives up after trials of this many seconds.
+const PATIENCE_S: f64 = 120.0;
 
 /// The results of a measurement.
 #[derive(Clone, PartialEq, Debug)]
@@ -71,7 +84,7 @@ pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, 
         return beside_processes(path, run, seconds, (facts, mean_bytes));
     }
     let has_ring = discards(path)?;
-    let (mut bursts, mut disturbed) = (vec![], vec![]);
+    let (mut bursts, mut disturbed, mut spread) = (vec![], vec![], Quantiles::single(1.0));
     for burst in BURSTS {
         let run = RunOptions { burst, ..run.clone() };
         let looks = match has_ring {
@@ -79,10 +92,15 @@ pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, 
             false => closed(path, &run, seconds)?,
         };
         disturbed.extend(looks.iter().map(|look| look.disturbed));
+        spread = wider(spread, &looks);
         bursts.extend(median(looks.iter().map(|look| look.ns)).map(|ns| BurstCost { burst, ns }));
     }
-    let costs =
-        Costs { has_ring, ..Costs::new(run.shape.unwrap_or_default().name(), bursts, vec![], cycles_per_ns) };
+    let open = match has_ring {
+        true => open_loop(path, run, seconds, (spread, facts.one_worker.is_empty()))?,
+        false => None,
+    };
+    let mode = run.shape.unwrap_or_default().name();
+    let costs = Costs { has_ring, open, ..Costs::new(mode, bursts, vec![], cycles_per_ns) };
     let disturbed = median(disturbed).unwrap_or(0.0);
     Ok(Measured { costs, facts, mean_bytes, disturbed, far: false })
 }
@@ -118,10 +136,73 @@ fn behind_ring(
     run: RunOptions,
     seconds: f64,
 ) -> Result<(ChainUnderTest, Vec<Look>), BenchError> {
-    let options = ChainOptions { run, ring: RING, batching: Batching::Adaptive };
+    let options = ChainOptions { run, ring: RING, batching: Batching::Adaptive, parts: false };
     let mut under_test = ChainUnderTest::start(path, &options)?;
     let looks: Result<Vec<Look>, _> = (0..LOOKS).map(|_| flood(&mut under_test, seconds)).collect();
     Ok((under_test, looks?))
+}
+
+/// A spread of costs that has these looks in it, too, as multiples of their median.
+fn wider(spread: Quantiles, looks: &[Look]) -> Quantiles {
+    let own = Quantiles::of(looks.iter().map(|look| look.ns)).filter(|own| own.median > 0.0);
+    own.map_or(spread, |own| Quantiles {
+        median: 1.0,
+        min: spread.min.min(own.min / own.median),
+        max: spread.max.max(own.max / own.median),
+    })
+}
+
+/// Measures what a load at a set rate costs: the rate that a search finds, of that behind a full ring just
+/// before it, and, where flows can be spread, the cost of packets to several workers at once. `None` where something
+/// else had the core in most trials of each search: what is lost then is not the chain's to carry.
+fn open_loop(
+    path: &Path,
+    run: &RunOptions,
+    seconds: f64,
+    (looks, is_spread): (Quantiles, bool),
+) -> Result<Option<OpenLoop>, BenchError> {
+    let run = RunOptions { burst: OPEN_BURST, ..run.clone() };
+    let (mut under_test, alone) = behind_ring(path, run.clone(), seconds)?;
+    let goal = Goal { width: OPEN_WIDTH, ..Goal::PDR.quick(seconds, OPEN_TRIALS) };
+    let mut shares = vec![];
+    for _ in 0..LOOKS {
+        let full = 1e9 / flood(&mut under_test, seconds)?.ns.max(1e-3);
+        let limits = Limits { least: full * LEAST_CARRIED, most: full * 1.2, patience_s: PATIENCE_S };
+        let mut trials = Trials::new(&mut under_test).once();
+        let found = search_one(goal, &limits, &mut trials)?;
+        if 2 * trials.tally.disturbed <= trials.tally.trials {
+            shares.push((found.carried() / full).max(LEAST_CARRIED));
+        }
+    }
+    drop(under_test);
+    let Some(carried) = Quantiles::of(shares) else { return Ok(None) };
+    let alone = median(alone.iter().map(|look| look.ns)).unwrap_or(1.0).max(1e-3);
+    let mut beside = vec![];
+    if is_spread {
+        let cores = cores_beside(run.cores.first().copied());
+        let mut counts = vec![2, cores.len().min(MOST_BESIDE)];
+        counts.dedup();
+        for count in counts.into_iter().filter(|count| (2..=cores.len()).contains(count)) {
+            let cores: Vec<usize> = cores.iter().copied().take(count).collect();
+            let slots = run.slots.saturating_add(count as u32 * RING as u32);
+            let (_, looks) = behind_ring(path, RunOptions { cores, slots, ..run.clone() }, seconds)?;
+            // All workers together take a packet in this time.
+            let looks = looks.iter().filter(|look| look.disturbed <= DISTURBED && !look.is_far);
+            let each = looks.map(|look| (look.ns * count as f64 / alone).max(1.0));
+            beside.extend(Quantiles::of(each).map(|times| (count, times)));
+        }
+    }
+    Ok(Some(OpenLoop { carried, beside, looks }))
+}
+
+/// The cores that workers take beside a first one: a thread of each physical core of its socket.
+fn cores_beside(first: Option<usize>) -> Vec<usize> {
+    let topology = Topology::look(&Machine::look().cores);
+    let own = |cpu: usize| topology.cores.iter().find(|core| core.threads.contains(&cpu));
+    let socket = first.and_then(own).or(topology.cores.first()).map(|core| core.socket);
+    let others = topology.cores.iter().filter(|core| Some(core.socket) == socket);
+    let others = others.filter(|core| first.is_none_or(|cpu| !core.threads.contains(&cpu)));
+    first.into_iter().chain(others.filter_map(|core| core.threads.first().copied())).collect()
 }
 
 /// Measures a chain with NFs in processes as a whole, at several burst sizes. Also returns the largest share
@@ -192,6 +273,8 @@ fn beside_processes(
         (disturbed, far) = (disturbed.max(had), far || was_far);
         settle(&mut costs, &mut whole);
         (costs.has_ring, costs.whole) = (true, Some(whole));
+        // Workers of chains with processes share those: what several carry is not measured.
+        costs.open = open_loop(path, run, seconds, (Quantiles::single(1.0), false))?;
     }
     Ok(Measured { costs, facts, mean_bytes, disturbed, far })
 }
@@ -251,11 +334,11 @@ mod tests {
             Change { size: size.map(|size| size.parse().expect("a size")), flows: None, ..Change::default() };
         RunOptions {
             burst: 32,
-            polls: false,
             cores: vec![0],
             slots: 8192,
             shape: Some(Shape::Modular),
             change,
+            ..RunOptions::default()
         }
     }
 
@@ -269,6 +352,12 @@ mod tests {
         // IMIX has 7 frames of 64, 4 of 594 and 1 of 1518 bytes: 361.8 on average; the sizes are drawn at
         // random.
         assert!((found.mean_bytes - 361.8).abs() < 40.0, "{}", found.mean_bytes);
+        // Where something else has the core all the time, it is not known what a load at a set rate costs.
+        if let Some(open) = &found.costs.open {
+            assert!(open.carried.min >= LEAST_CARRIED && open.carried.max <= 1.2 * 1.01, "{open:?}");
+            assert!(open.beside.iter().all(|(count, times)| *count > 1 && times.min >= 1.0), "{open:?}");
+            assert!(open.looks.min <= 1.0 && open.looks.max >= 1.0, "{open:?}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod placement;
 mod text;
 pub mod verify;
 
-pub use cost::{BurstCost, Costs, NfCost, Whole};
+pub use cost::{BurstCost, Costs, NfCost, OpenLoop, Whole};
 pub use placement::Placement;
 
 use crate::machine::Topology;
@@ -24,6 +24,8 @@ use serde::Serialize;
 /// The highest utilization of a core in a plan: the rest is for uneven arrivals and for other work of the
 /// core.
 pub const MOST_BUSY: f64 = 0.85;
+/// How far the measured throughput may be from the plan, as a share of the planned one.
+pub const THROUGHPUT_BORNE: f64 = 0.15;
 /// A burst size is as good as the best one where its packets cost up to this many times as much.
 const NEAR: f64 = 1.1;
 /// The lowest clock that a plan considers, in percent of the clock of the measurement.
@@ -95,6 +97,11 @@ pub struct CapacityPlan {
     pub utilization: f64,
     /// Frames a second that one worker carries at most, limited also by the NFs in processes.
     pub capacity: f64,
+    /// The least and the most that this is by the spread of the measurements; `None` where that was not
+    /// measured.
+    pub capacity_range: Option<(f64, f64)>,
+    /// Frames a second that one worker takes from a ring that is always full.
+    pub saturation: f64,
     /// Average latency of a frame with even arrivals, in nanoseconds.
     pub latency_ns: f64,
     /// The additional average wait with random arrivals, in nanoseconds.
@@ -124,7 +131,7 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Cap
     let ns = |burst: usize| costs.ns_beside(burst);
     let of = |workers: usize, burst: usize| {
         let load = ask.frames / workers as f64;
-        let busy = load / costs.carried(burst);
+        let busy = load / costs.carried_by(workers, burst);
         let latency = costs.latency_ns(load, burst).map(|(even, _)| even);
         let in_time = |limit: Nanoseconds| latency.is_some_and(|ns| ns <= limit.0);
         (busy <= MOST_BUSY, ask.latency.is_none_or(in_time))
@@ -151,21 +158,27 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Cap
     let (workers, burst) = carried.unwrap_or((most.min(needed(ask.frames, costs, largest)), largest));
     let layout = placement::lay_out(workers, &costs.nfs, &instances, topology);
     let load = ask.frames / workers as f64;
-    let utilization = costs.utilization(load, burst);
+    let utilization = costs.utilization(workers, load, burst);
+    let times = costs.times(workers);
     let of_nfs =
         costs.nfs.iter().zip(&instances).map(|(nf, count)| *count as f64 * 1e9 / nf.ns / workers as f64);
-    let capacity = of_nfs.fold(costs.carried(burst), f64::min);
+    // What NFs in processes carry is measured as a whole, or from their own time: the load's costs are the
+    // worker's.
+    let of_nfs = of_nfs.fold(f64::INFINITY, f64::min);
+    let at = |times: f64| (costs.carried(burst) / times).min(of_nfs);
+    let (capacity, saturation) = (at(times.median), at(costs.beside(workers)));
+    let capacity_range = costs.open.as_ref().map(|_| (at(times.max), at(times.min)));
     let (latency_ns, random_ns) = costs.latency_ns(load, burst).unwrap_or((f64::INFINITY, 0.0));
     let mut short = vec![];
     if carried.is_none() {
         let names = facts.one_worker.join("`, `");
-        let more = (load / costs.carried(burst) / MOST_BUSY - 1.0) * 100.0;
+        let more = (load / costs.carried_by(workers, burst) / MOST_BUSY - 1.0) * 100.0;
         short.push(match names.as_str() {
             "" => format!("{MOST_WORKERS} workers do not carry it: {more:.0} % more is asked for"),
             names => format!(
                 "`{names}` is one worker's, which carries {}pps at {:.0} %: {more:.0} % more is asked for; a chain without \
                  it can have several workers, and {} servers with a share of the flows each do",
-                units::scaled(costs.carried(burst) * MOST_BUSY),
+                units::scaled(costs.carried_by(workers, burst) * MOST_BUSY),
                 MOST_BUSY * 100.0,
                 needed(ask.frames, costs, largest)
             ),
@@ -182,7 +195,7 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Cap
     }
     short.extend(layout.short.clone());
     let fits = short.is_empty();
-    let frequency = fits.then(|| lowest(ask, costs, load, burst, topology));
+    let frequency = fits.then(|| lowest(ask, costs, (workers, load), burst, topology));
     CapacityPlan {
         ask: ask.clone(),
         costs: costs.clone(),
@@ -197,6 +210,8 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Cap
         load,
         utilization,
         capacity,
+        capacity_range,
+        saturation,
         latency_ns,
         random_ns,
         burst_ns: burst as f64 / load * 1e9,
@@ -206,7 +221,8 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Cap
 
 /// The number of workers that carry this many frames a second.
 fn needed(frames: f64, costs: &Costs, burst: usize) -> usize {
-    ((frames / (costs.carried(burst) * MOST_BUSY)).ceil() as usize).clamp(1, MOST_WORKERS)
+    let carried = costs.carried_by(MOST_WORKERS, burst);
+    ((frames / (carried * MOST_BUSY)).ceil() as usize).clamp(1, MOST_WORKERS)
 }
 
 /// The number of processes of an NF that carry this many frames a second.
@@ -215,7 +231,13 @@ fn instances(frames: f64, nf: &NfCost) -> usize {
 }
 
 /// The lowest frequency at which the plan carries the load and meets the latency limit.
-fn lowest(ask: &Ask, costs: &Costs, load: f64, burst: usize, topology: &Topology) -> Frequency {
+fn lowest(
+    ask: &Ask,
+    costs: &Costs,
+    (workers, load): (usize, f64),
+    burst: usize,
+    topology: &Topology,
+) -> Frequency {
     let ghz = |khz: u64| khz as f64 / 1e6;
     let range = topology.frequency.as_ref().map(|frequency| (ghz(frequency.min_khz), ghz(frequency.max_khz)));
     let measured_ghz = match &topology.frequency {
@@ -230,7 +252,7 @@ fn lowest(ask: &Ask, costs: &Costs, load: f64, burst: usize, topology: &Topology
             let count = instances(ask.frames, then);
             instances(ask.frames, now) == count && ask.frames / count as f64 * then.ns / 1e9 <= MOST_BUSY
         };
-        load / slower.carried(burst) <= MOST_BUSY
+        load / slower.carried_by(workers, burst) <= MOST_BUSY
             && costs.nfs.iter().zip(&slower.nfs).all(is_enough)
             && ask.latency.is_none_or(|limit| latency.is_some_and(|(even, _)| even <= limit.0))
     };

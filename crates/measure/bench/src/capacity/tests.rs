@@ -3,6 +3,7 @@ use super::*;
 use crate::BenchError;
 use crate::load::{Observed, Offer, Recorder, Stamp, UnderTest};
 use crate::machine::topology::tests::{recorded, smt, sockets};
+use crate::stats::Quantiles;
 
 /// 50 ns a packet and 80 ns a turn, at 2 GHz.
 fn costs(nfs: &[(&str, f64)]) -> Costs {
@@ -19,6 +20,17 @@ fn beside() -> Costs {
     let own = [(16, 55.0), (64, 51.0), (256, 50.5)].map(|(burst, ns)| BurstCost { burst, ns });
     let nat = NfCost { name: "nat".into(), ns: 76.0 };
     Costs { has_ring: true, whole: Some(whole), ..Costs::new("fused", own.to_vec(), vec![nat], 2.0) }
+}
+
+/// A chain that carries three quarters of what a full ring gives, and whose workers disturb each other.
+fn at_a_set_rate() -> Costs {
+    let range = |min: f64, median: f64, max: f64| Quantiles { median, min, max };
+    let (carried, beside) = (range(0.7, 0.75, 0.9), vec![(2, range(1.05, 1.1, 1.2))]);
+    Costs {
+        has_ring: true,
+        open: Some(OpenLoop { carried, beside, looks: range(0.95, 1.0, 1.1) }),
+        ..costs(&[])
+    }
 }
 
 fn ask(rate: &str, latency_ns: Option<f64>) -> Ask {
@@ -163,11 +175,38 @@ fn what_goes_from_core_to_core_is_carried_as_the_whole_is() {
 }
 
 #[test]
+fn a_load_at_a_set_rate_needs_more_workers_than_a_full_ring_says() {
+    let of = |rate: &str, costs: &Costs| make(&ask(rate, None), costs, &Facts::default(), &machine(&smt()));
+    let (full, open) = (of("13Mpps", &costs(&[])), of("13Mpps", &at_a_set_rate()));
+    assert_eq!((full.workers, full.capacity_range, open.workers), (1, None, 2), "{open:?}");
+    // Each of two workers: 55 ns in bursts of 16, a tenth more beside the other, of which three quarters are
+    // carried.
+    assert!((open.capacity - 1e9 / 55.0 / 1.1 * 0.75).abs() < 1.0, "{open:?}");
+    assert!(
+        (open.saturation - 1e9 / 55.0 / 1.1).abs() < 1.0 && (full.saturation - full.capacity).abs() < 1.0
+    );
+    let (least, most) = open.capacity_range.expect("measured");
+    assert!(least < open.capacity && open.capacity < most, "{open:?}");
+    assert!((open.utilization - open.load / open.capacity).abs() < 1e-9, "{open:?}");
+    // What is found is held against the range, too.
+    let options = VerifyOptions { loss_ratio: 0.005, trial_s: 0.01, trials: 1, workers: 2 };
+    let of = |most: f64| {
+        let mut fake = Fake { most, delay_ns: 250, has_stamps: false, disturbed: vec![] };
+        verify(&open, &mut fake, &options).expect("a verdict")
+    };
+    let good = of(open.capacity * 2.0);
+    assert!(good.holds && unwrapped(&good).contains("that is within the"), "{}", good.text());
+    let less = of(least * 2.0 * 0.9);
+    assert!(!less.holds && unwrapped(&less).contains("that is NOT within the"), "{}", less.text());
+}
+
+#[test]
 fn a_plan_reads_well() {
     for (name, plan) in [
         ("one-core", plan("5Mpps", Some(2e5), &[], &smt())),
         ("servers", plan("10Gbps", None, &[("nat", 100.0), ("firewall", 80.0)], &sockets())),
         ("flows", plan("60Mpps", None, &[], &sockets())),
+        ("open-loop", make(&ask("17.5Mpps", None), &at_a_set_rate(), &Facts::default(), &machine(&smt()))),
         ("process", make(&ask("5Mpps", None), &beside(), &Facts::default(), &machine(&smt()))),
     ] {
         let text = plan.text();

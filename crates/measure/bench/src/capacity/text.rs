@@ -1,6 +1,6 @@
 //! A plan as text: each value with its source.
 
-use super::{CapacityPlan, Frequency, MOST_BUSY};
+use super::{CapacityPlan, Frequency, MOST_BUSY, THROUGHPUT_BORNE};
 use crate::figure::words::wrap;
 use crate::shape::Shape;
 use crate::units::{Nanoseconds, scaled, wire_bits};
@@ -66,18 +66,30 @@ impl CapacityPlan {
         // The command is not wrapped, so that users can copy it.
         let _ = writeln!(text, "{:NAMES$}{}", "", self.command());
         let mut line = |name: &str, said: String| lines(&mut text, name, &said);
+        let times = self.costs.times(self.all_workers()).median;
         line(
             "busy",
             format!(
-                "{:.1} % of {} time [{}pps × {:.1} ns]; it carries {}pps at most{}",
+                "{:.1} % of {} time [{}pps × {:.1} ns{}]; it carries {}pps at most{}",
                 self.utilization * 100.0,
                 if self.workers * self.servers > 1 { "each worker's" } else { "the worker's" },
                 scaled(self.load),
                 self.costs.ns(self.burst),
+                match times {
+                    1.0 => String::new(),
+                    times => format!(" × {times:.2} for a load at a set rate"),
+                },
                 scaled(self.capacity),
-                if self.capacity < self.costs.capacity(self.burst) { ", for the NFs' processes" } else { "" }
+                // A little apart, they are the same by another order of operations.
+                match self.capacity < self.costs.capacity(self.burst) / times * 0.999_999 {
+                    true => ", for the NFs' processes",
+                    false => "",
+                }
             ),
         );
+        if let Some(sure) = self.sure() {
+            line("sure", sure);
+        }
         line("latency", self.latency());
         if let Some(frequency) = &self.frequency {
             line("frequency", self.frequency(frequency));
@@ -113,7 +125,7 @@ impl CapacityPlan {
         let in_time = if self.ask.latency.is_some() { ", and in time" } else { "" };
         let most = MOST_BUSY * 100.0;
         match self.workers * self.servers {
-            1 if self.load / self.costs.carried(self.burst) > MOST_BUSY => {
+            1 if self.load / self.costs.carried_by(1, self.burst) > MOST_BUSY => {
                 "1: not enough, and more do not help".into()
             }
             1 => format!(
@@ -139,7 +151,7 @@ impl CapacityPlan {
         let before = self.costs.bursts.iter().rev().find(|cost| cost.burst < self.burst);
         let why = match before {
             Some(cost) => {
-                let busy = self.costs.utilization(self.load, cost.burst) * 100.0;
+                let busy = self.costs.utilization(self.all_workers(), self.load, cost.burst) * 100.0;
                 let is_largest = self.costs.bursts.iter().all(|other| other.burst <= self.burst);
                 let more = if is_largest { "" } else { ", larger ones save less than a tenth" };
                 format!("bursts of {} would have it busy for {busy:.1} %{more}", cost.burst)
@@ -206,6 +218,35 @@ impl CapacityPlan {
         };
         let (chain, workers, burst) = (quoted(&self.ask.chain), cpus.len(), self.burst);
         format!("millrace run {chain} --workers {workers} --cores {} --burst {burst} {mode}", cpus.join(","))
+    }
+
+    /// The workers of all servers.
+    fn all_workers(&self) -> usize {
+        (self.ask.frames / self.load).round().max(1.0) as usize
+    }
+
+    /// How sure it is what is carried, and why it is less than behind a full ring.
+    fn sure(&self) -> Option<String> {
+        let (open, (least, most)) = (self.costs.open.as_ref()?, self.capacity_range?);
+        let workers = self.all_workers();
+        let beside = match self.costs.beside(workers) {
+            1.0 => String::new(),
+            times => format!("; beside each other workers take {times:.2} times as long for a packet"),
+        };
+        let far = (most / self.capacity).max(self.capacity / least) - 1.0;
+        let doubt = match far > THROUGHPUT_BORNE {
+            true => "; this machine does not hold still enough for a plan within 15 %",
+            false => "",
+        };
+        Some(format!(
+            "{}pps to {}pps are carried by the spread of the measurements{doubt} [a search found {:.0} % of what a full ring \
+             gives ({:.0} to {:.0} %): what arrives while a worker is held up is lost{beside}]",
+            scaled(least),
+            scaled(most),
+            open.carried.median * 100.0,
+            open.carried.min * 100.0,
+            open.carried.max * 100.0
+        ))
     }
 
     fn latency(&self) -> String {

@@ -10,9 +10,9 @@
 //! packets is measured again before and after the search: where it differs from that of the plan, the machine
 //! changed, and the plan is not at fault.
 
-use super::CapacityPlan;
 use super::measure::flood;
 use super::text::lines;
+use super::{CapacityPlan, THROUGHPUT_BORNE};
 use crate::BenchError;
 use crate::load::{Offer, UnderTest};
 use crate::search::{Goal, GoalResult, Limits, search_one};
@@ -21,8 +21,6 @@ use crate::trial::{Tally, Trials};
 use crate::units::{Nanoseconds, scaled};
 use serde::Serialize;
 
-/// How far the measured throughput may be from the plan, as a share of the planned one.
-pub const THROUGHPUT_BORNE: f64 = 0.15;
 /// The factor by which the latency may differ from the plan.
 pub const LATENCY_BORNE: f64 = 2.0;
 /// How far the cost of packets may be from that of the plan, as a share of it.
@@ -74,6 +72,8 @@ impl Compared {
 pub struct Verified {
     /// Carried rate, in frames a second.
     pub throughput: Compared,
+    /// The least and the most that the plan said by the spread of its measurements, in frames a second.
+    pub said_range: Option<(f64, f64)>,
     /// The result of the search.
     pub search: GoalResult,
     /// Median latency of a frame at the planned load, in nanoseconds; `None` where frames have no stamps.
@@ -108,9 +108,9 @@ pub fn verify(
     options: &VerifyOptions,
 ) -> Result<Verified, BenchError> {
     let (mut rounds, mut tally) = (vec![], Tally::default());
-    let capacity = plan.capacity * options.workers.max(1) as f64;
+    let saturation = plan.saturation * options.workers.max(1) as f64;
     let pace = |under_test: &mut dyn UnderTest| match plan.costs.has_ring {
-        true => Ok::<_, BenchError>(Some(flood(under_test, options.trial_s)?.ns * capacity / 1e9)),
+        true => Ok::<_, BenchError>(Some(flood(under_test, options.trial_s)?.ns * saturation / 1e9)),
         false => Ok(None),
     };
     let mut paces: Vec<f64> = pace(under_test)?.into_iter().collect();
@@ -183,8 +183,10 @@ fn judged(
     let latency = latency.map(|found| Compared { said: plan.latency_ns, found });
     let holds = throughput.off().abs() <= THROUGHPUT_BORNE
         && latency.is_none_or(|latency| latency.factor() <= LATENCY_BORNE);
+    let all = options.workers.max(1) as f64;
     Verified {
         throughput,
+        said_range: plan.capacity_range.map(|(least, most)| (least * all, most * all)),
         search,
         latency,
         p99_ns: median(latencies().map(|(_, tail)| *tail)),
@@ -223,6 +225,11 @@ impl Verified {
             "verified",
             &format!("{who} carries {carried}pps, {planned}pps were said: {percent:+.1} %, {fine}"),
         );
+        if let Some((least, most)) = self.said_range {
+            let (low, high) = (scaled(least), scaled(most));
+            let is_in = if (least..=most).contains(&found) { "within" } else { "NOT within" };
+            line("", &format!("that is {is_in} the {low}pps to {high}pps that the plan is sure of"));
+        }
         let latency = match (self.latency, self.p99_ns) {
             (Some(latency), Some(p99)) => format!(
                 "a frame takes {} at the planned load (median; 99 of 100 at most {}), {} were said: a factor of {:.1}, {}",

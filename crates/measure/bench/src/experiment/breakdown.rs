@@ -10,6 +10,7 @@
 
 mod text;
 
+use super::lab::sentence_of;
 use crate::BenchError;
 use crate::experiment::live::await_until;
 use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
@@ -197,8 +198,11 @@ impl Breakdown {
             name: "breakdown".into(),
             title: "Cycles per packet of each stage".into(),
             about: format!(
-                "{} ({}) in a closed loop on one core, bursts of {}: own cycles of each stage, for each packet received.",
-                self.chain, self.mode, self.burst
+                "{} {} ({}) in a closed loop on one core, bursts of {}: own cycles of each stage, for each packet received.",
+                sentence_of(false, &self.measured()),
+                self.chain,
+                self.mode,
+                self.burst
             ),
             source: Some("NetVM, table I".into()),
             command: command.into(),

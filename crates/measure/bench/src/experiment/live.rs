@@ -61,7 +61,8 @@ impl LiveChain {
         sources: HashMap<String, Arc<Pace>>,
     ) -> Result<LiveChain, BenchError> {
         let mut loaded = Loaded::from_sources(script.sources(), &script.path, NfOutput::Log)?;
-        let rings = Rings { sources, sinks: HashMap::new(), room: RING, batching: Batching::Adaptive };
+        let rings =
+            Rings { sources, sinks: HashMap::new(), room: RING, batching: Batching::Adaptive, timed: None };
         let plan = RunPlan { print: |_| {}, ..run.plan() };
         rings.start(&mut loaded, run, plan).map(|(chain, _)| chain)
     }
@@ -149,8 +150,23 @@ impl LiveChain {
         script: &Script,
         read: impl Fn(&LiveChain) -> Result<T, BenchError>,
     ) -> Result<Watched<T>, BenchError> {
-        let mut chain = LiveChain::start_script(script, &lab.setting())?;
+        LiveChain::watched_as(lab, script, &lab.setting(), |_| Ok(()), read)
+    }
+
+    /// The same with other options, and with what is to be done before packets are counted.
+    ///
+    /// # Errors
+    /// As [`LiveChain::watched`], and when `prepare` fails.
+    pub fn watched_as<T>(
+        lab: &Lab,
+        script: &Script,
+        run: &RunOptions,
+        prepare: impl FnOnce(&LiveChain) -> Result<(), BenchError>,
+        read: impl Fn(&LiveChain) -> Result<T, BenchError>,
+    ) -> Result<Watched<T>, BenchError> {
+        let mut chain = LiveChain::start_script(script, run)?;
         chain.await_nfs()?;
+        prepare(&chain)?;
         std::thread::sleep(WARM_UP);
         chain.find_threads();
         let was_near = chain.await_near();

@@ -37,5 +37,5 @@ pub mod steering;
 pub mod taps;
 pub mod workloads;
 
-pub use lab::{Effort, Lab};
+pub use lab::{Effort, Lab, sentence_of};
 pub use script::Script;

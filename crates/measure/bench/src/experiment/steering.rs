@@ -3,7 +3,8 @@
 //! An L3 forwarder runs as one, two, three, … instances. Packets are steered to them by both policies of
 //! `steer`: `least-filled`, as in the paper, by the number of queued packets, and `flow`. Packets arrive as
 //! fast as the worker takes them (closed loop). There is a figure for each policy, with the packets a second
-//! of each instance and their sum.
+//! of each instance and their sum. [`by_class`] has an NF in front that looks at protocols or at payloads,
+//! and paints packets with the number of their instance.
 
 use super::lab::{Case, Lab};
 use super::live::{LiveChain, Watched};
@@ -22,6 +23,18 @@ const FORWARDER: &str = "FromDevice(0) -> CheckIPHeader(14) -> StaticIPLookup(19
 const FLOWS: u32 = 10_000;
 /// With `least-filled`, how far an instance's share may be from the mean, as a part of it.
 const EVEN: f64 = 0.25;
+/// The classes of packets that [`by_class`] steers by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ClassOf {
+    /// TCP, UDP, ICMP.
+    Protocol,
+    /// The first bytes of a UDP packet's payload.
+    Payload,
+}
+
+/// The protocols of [`ClassOf::Protocol`], which are the most classes that it has.
+const PROTOCOLS: [&str; 3] = ["tcp", "udp", "icmp"];
+
 /// With `flow`, where the hash of a flow selects its instance: how far a share may be from the mean.
 const HASHED: f64 = 0.5;
 
@@ -54,14 +67,116 @@ pub fn steering(lab: &mut Lab, most: usize, chain: Chain) -> Result<Vec<Figure>,
     ["least-filled", "flow"].into_iter().map(|by| of_policy(lab, by, &steered)).collect()
 }
 
+/// Measures steering by what a packet is: by its protocol (shallow inspection), and by its payload (deep
+/// inspection). There are as many classes as instances, each with the same share of the packets.
+///
+/// # Errors
+/// When a chain cannot run.
+pub fn by_class(lab: &mut Lab, most: usize) -> Result<Vec<Figure>, BenchError> {
+    [(ClassOf::Protocol, most.min(PROTOCOLS.len())), (ClassOf::Payload, most)]
+        .into_iter()
+        .map(|(class, most)| of_class(lab, class, most.max(1)))
+        .collect()
+}
+
+fn of_class(lab: &mut Lab, class: ClassOf, most: usize) -> Result<Figure, BenchError> {
+    let processes = lab.millrace.is_some();
+    let with = |classes: usize| {
+        let script = class.script(&own_runs(lab), classes);
+        Steered { script, nf: "nf".into(), processes, most, chain: None }
+    };
+    let steered: Vec<Steered> = (1..=most).map(with).collect();
+    let Some(last) = steered.last() else { return Err(failed("no instances")) };
+    let (name, title, about) = match class {
+        ClassOf::Protocol => (
+            "netvm-steering-protocol",
+            "Packets of each instance, by protocol",
+            "An NF in front steers TCP, UDP and ICMP, which have the same share, to an instance each",
+        ),
+        ClassOf::Payload => (
+            "netvm-steering-payload",
+            "Packets of each instance, by payload",
+            "An NF in front compares the first four bytes of UDP's payload with a pattern for each instance",
+        ),
+    };
+    let sheet = sheet(lab, "paint", last);
+    let about = format!("{} {about}.", sheet.about);
+    let sheet = Figure { name: name.into(), title: title.into(), about, ..sheet };
+    let cases = (1..).zip(&steered).map(|(count, steered)| {
+        Case::new(format!("{count} instances"), move |lab| several(lab, "paint", steered, count))
+    });
+    let mut figure = lab.sweep(sheet, cases);
+    figure.series.sort_by_key(|series| series.name == "total");
+    figure.expected = (2..=most).filter_map(|count| evenness(&figure.series, count, EVEN)).collect();
+    let (one, all) = (figure.at("total", 1.0), figure.at("total", most as f64));
+    if most > 1 {
+        figure.expect((one, all), &format!("{most} instances carry more than one (Mpps)"), |one, all| {
+            all > one
+        });
+    }
+    figure.add_note(match class {
+        ClassOf::Protocol => "The paper states the same result by protocol type as by load, evenly balanced.",
+        ClassOf::Payload => {
+            "The paper states no result for deep inspection: its cost depends on what is computed for each packet."
+        }
+    });
+    Ok(figure)
+}
+
+impl ClassOf {
+    /// The chain with this many classes and instances: an NF that paints, and the one that has instances.
+    fn script(self, runs: &str, classes: usize) -> Script {
+        let traffic = |keys: &str| format!("{{ traffic = {{ flows = {FLOWS}, size = \"64\", {keys} }} }}");
+        let pattern = |class: usize| format!("{:02x}", 0xa0 + class);
+        let each = || 0..classes;
+        let (ports, mut links, classify): (String, Vec<String>, String) = match self {
+            ClassOf::Protocol => {
+                let protocols = PROTOCOLS.get(..classes).unwrap_or(&PROTOCOLS);
+                let shares: Vec<String> = protocols.iter().map(|protocol| format!("{protocol}:1")).collect();
+                let ports = traffic(&format!("protocols = \"{}\"", shares.join(",")));
+                let classify = format!(
+                    "FromDevice(in) -> CheckIPHeader(OFFSET 14) -> class :: IPClassifier({});\n",
+                    protocols.join(", ")
+                );
+                (format!("in = {ports}\n"), vec!["in -> [in]classify".into()], classify)
+            }
+            ClassOf::Payload => {
+                let port = |class| {
+                    format!("in{class} = {}\n", traffic(&format!("payload = \"0x{}\"", pattern(class))))
+                };
+                // Ethernet, IPv4 and UDP have 42 bytes.
+                let rules: Vec<String> =
+                    each().map(|class| format!("42/{}", pattern(class).repeat(4))).collect();
+                let sources = each().map(|class| format!("FromDevice(in{class}) -> class;\n"));
+                (
+                    each().map(port).collect(),
+                    each().map(|class| format!("in{class} -> [in{class}]classify")).collect(),
+                    format!("class :: Classifier({});\n", rules.join(", ")) + &sources.collect::<String>(),
+                )
+            }
+        };
+        links.push("classify[out] -> [0]nf[1] -> out".into());
+        let painted: String =
+            each().map(|class| format!("class[{class}] -> Paint({class}) -> painted;\n")).collect();
+        Script::new(format!(
+            "links = {links:?}\n[ports]\n{ports}out = {{ discard = true }}\n[nf.classify]\nruns = \"modular\"\n\
+             inline = '''{classify}painted :: ToDevice(out);\n{painted}'''\n[nf.nf]\n{runs}inline = '''{FORWARDER}'''\n"
+        ))
+    }
+}
+
+/// How the NF of the experiment's own chain runs: in a process, where there is a program for that.
+fn own_runs(lab: &Lab) -> String {
+    match lab.millrace {
+        None => "runs = \"modular\"\n".into(),
+        Some(_) => format!("runs = \"process\"\n{}", lab.nf_cores()),
+    }
+}
+
 /// The chain, and the name of the NF that gets several instances.
 fn script(lab: &Lab, chain: Chain) -> Result<(Script, String), BenchError> {
     let Some((path, nf)) = chain else {
-        let runs = match lab.millrace {
-            None => "runs = \"modular\"\n".into(),
-            Some(_) => format!("runs = \"process\"\n{}", lab.nf_cores()),
-        };
-        let keys = format!("{runs}inline = '''{FORWARDER}'''\n");
+        let keys = format!("{}inline = '''{FORWARDER}'''\n", own_runs(lab));
         return Ok((Script::of_nf(FLOWS, &keys), "nf".into()));
     };
     let script = Script::of_file(path)?;
@@ -217,6 +332,24 @@ mod tests {
             let total = figure.series("total").and_then(|total| total.at(3.0)).expect("measured");
             assert!((sum / total - 1.0).abs() < 0.5, "{sum} of {total}");
             assert!(figure.holds() && figure.expected.len() == 2, "{:#?}", figure.expected);
+        }
+    }
+
+    #[test]
+    fn each_class_has_its_instance() {
+        let mut tell = |_: &str| {};
+        let mut lab = Lab::new(Effort::MINIATURE, Path::new(""), &mut tell);
+        lab.machine.cores.clear();
+        let figures = by_class(&mut lab, 4).expect("figures");
+        let points = |figure: &Figure| figure.series("total").map_or(0, |total| total.points.len());
+        let most: Vec<(&str, usize)> =
+            figures.iter().map(|figure| (figure.name.as_str(), points(figure))).collect();
+        assert_eq!(most, [("netvm-steering-protocol", 3), ("netvm-steering-payload", 4)]);
+        for (figure, (_, most)) in figures.iter().zip(&most) {
+            assert!(figure.skipped.is_empty(), "{figure:#?}");
+            let even = format!("each of {most}");
+            let even = figure.expected.iter().find(|one| one.sentence.contains(&even));
+            assert!(even.is_some_and(|even| even.holds), "{:#?}", figure.expected);
         }
     }
 

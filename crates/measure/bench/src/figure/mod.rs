@@ -6,7 +6,8 @@
 //!
 //! A figure can be rendered as [`text()`] for a terminal, as a plot by [`svg()`], and as a table for other
 //! programs by [`csv()`]. A report can be rendered as a page: [`html()`], [`markdown()`]. [`write()`] writes
-//! all these files; [`read()`] reads a report.
+//! all these files; [`read()`] reads a report. [`Saved`] keeps the experiments of a report that is not whole
+//! yet.
 
 mod csv;
 mod grid;
@@ -14,6 +15,7 @@ mod html;
 mod markdown;
 mod model;
 mod name;
+mod saved;
 mod store;
 mod svg;
 mod text;
@@ -23,9 +25,10 @@ pub use csv::csv;
 pub use html::html;
 pub use markdown::markdown;
 pub use model::{Axis, Expectation, Figure, Origin, Point, Report, Scale, Series, Skipped};
+pub use saved::Saved;
 pub use store::{read, write};
 pub use svg::svg;
-pub use text::text;
+pub use text::{paragraph, text};
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,10 @@ pub struct Report {
     pub took_s: f64,
     /// How thorough the measurements were: `quick`, `full` or `miniature`.
     pub effort: String,
+    /// The user's rules that were measured beside those of the experiments, where there are some: the file's name, and
+    /// what it hashes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<String>,
     /// The figures, in the order of measuring.
     pub figures: Vec<Figure>,
 }
@@ -237,6 +241,11 @@ impl Figure {
             let told = format!("{told}: {one:.3} and {other:.3}");
             self.expected.push(Expectation::of_times(told, holds(one, other)));
         }
+    }
+
+    /// Puts a sentence in front of the description.
+    pub fn introduce(&mut self, sentence: &str) {
+        self.about = format!("{sentence} {}", self.about);
     }
 
     /// Adds a note.

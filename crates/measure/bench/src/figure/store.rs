@@ -47,7 +47,7 @@ pub fn read(path: &Path) -> Result<Report, BenchError> {
     })
 }
 
-fn with_numbers_only(report: &Report) -> Report {
+pub(super) fn with_numbers_only(report: &Report) -> Report {
     let mut report = report.clone();
     let finite = |number: f64| if number.is_finite() { number } else { 0.0 };
     report.took_s = finite(report.took_s);

@@ -70,6 +70,7 @@ pub fn report(figures: Vec<Figure>) -> Report {
         began: "2026-11-23 09:30 UTC".into(),
         took_s: 754.0,
         effort: "quick".into(),
+        rules: None,
         figures,
     }
 }

@@ -47,7 +47,7 @@ pub fn text(figure: &Figure) -> String {
 }
 
 /// A wrapped paragraph that begins with `front`; if `front` is not empty, further lines are indented.
-fn paragraph(front: &str, text: &str) -> String {
+pub fn paragraph(front: &str, text: &str) -> String {
     wrap(&format!("{front}{}", plain(text)), WIDTH).join(if front.is_empty() { "\n" } else { "\n    " })
         + "\n"
 }

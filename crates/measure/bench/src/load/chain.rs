@@ -38,6 +38,8 @@ pub struct ChainOptions {
     pub ring: u64,
     /// When rings hand out frames.
     pub batching: Batching,
+    /// Whether the parts of latencies are recorded.
+    pub parts: bool,
 }
 
 /// A running chain under test.
@@ -84,7 +86,11 @@ impl ChainUnderTest {
             sinks: paced(&sinks),
             room: options.ring,
             batching: options.batching,
+            timed: options.parts.then(|| Arc::clone(&pace)),
         };
+        if options.parts {
+            pace.time_parts();
+        }
         let (chain, rings) = rings.start(&mut loaded, &options.run, options.run.plan())?;
         let workers = options.run.cores.len();
         let flows = rings.iter().map(|(name, worker)| {
@@ -198,7 +204,6 @@ mod tests {
     use crate::shape::Shape;
     use crate::start::testing::chain;
     use crate::trial::Trials;
-    use runtime::traffic::Change;
 
     fn options() -> ChainOptions {
         let run = RunOptions {
@@ -207,9 +212,9 @@ mod tests {
             cores: vec![0],
             slots: 8192,
             shape: Some(Shape::Modular),
-            change: Change::default(),
+            ..RunOptions::default()
         };
-        ChainOptions { run, ring: 1024, batching: Batching::Adaptive }
+        ChainOptions { run, ring: 1024, batching: Batching::Adaptive, parts: false }
     }
 
     fn start(nf: &str) -> Box<ChainUnderTest> {

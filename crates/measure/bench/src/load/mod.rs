@@ -10,17 +10,23 @@
 //! they are due, whether the chain fetches them or not, and are lost when it is full. Ports that discard
 //! count the frames that the chain sends. [`chain::ChainUnderTest`] is such a chain.
 //!
+//! [`Parts`] tells how much of a latency each part of the way takes: the ring, the worker, an NF in a
+//! process.
+//!
 //! The worker that fetches a frame copies it from its template; this copy is part of what is measured.
 
 pub mod chain;
 pub mod offer;
 pub mod pace;
+pub mod parts;
 pub mod ports;
 pub mod recorder;
 pub mod stamp;
+mod timed_link;
 
 pub use chain::{ChainOptions, ChainUnderTest};
 pub use offer::{Arrival, DISTURBED, Observed, Offer, UnderTest};
 pub use pace::Batching;
+pub use parts::Parts;
 pub use recorder::{FlowRecord, Recorder};
 pub use stamp::Stamp;

@@ -31,6 +31,8 @@ pub struct Pace {
     arrivals: Mutex<Arrivals>,
     is_stamped: AtomicBool,
     is_sampled: AtomicBool,
+    /// Whether the parts of latencies are recorded.
+    is_timed: AtomicBool,
     /// Frames that have arrived at a ring, those for which it had no room, and those that the chain sent.
     arrived: AtomicU64,
     missed: AtomicU64,
@@ -46,6 +48,7 @@ impl Default for Pace {
             arrivals: Mutex::default(),
             is_stamped: AtomicBool::default(),
             is_sampled: AtomicBool::default(),
+            is_timed: AtomicBool::default(),
             arrived: AtomicU64::default(),
             missed: AtomicU64::default(),
             sent: AtomicU64::default(),
@@ -78,7 +81,11 @@ impl Pace {
         let burst = offer.arrival.burst();
         let each = offer.frames() / rings as u64 + burst;
         for notes in self.notes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let fresh = offer.stamped.then(|| Recorder::new(each, flows));
+            let recorder = || {
+                let recorder = Recorder::new(each, flows);
+                if self.is_timed() { recorder.with_parts() } else { recorder }
+            };
+            let fresh = offer.stamped.then(recorder);
             *notes.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
         }
         for count in [&self.arrived, &self.missed, &self.sent] {
@@ -128,6 +135,16 @@ impl Pace {
     /// Whether some frames of the trial have no stamp.
     pub(super) fn is_sampled(&self) -> bool {
         self.is_sampled.load(Ordering::Relaxed)
+    }
+
+    /// Has the trials from now on record the parts of latencies.
+    pub fn time_parts(&self) {
+        self.is_timed.store(true, Ordering::Release);
+    }
+
+    /// Whether the parts of latencies are recorded.
+    pub(super) fn is_timed(&self) -> bool {
+        self.is_timed.load(Ordering::Relaxed)
     }
 
     pub(super) fn count_sent(&self, packets: usize) {

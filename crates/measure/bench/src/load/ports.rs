@@ -1,7 +1,9 @@
 //! Ports of a chain under test.
 
 use super::pace::{Batching, Notes, Pace, Ring};
+use super::parts;
 use super::stamp::{self, Stamp};
+use super::timed_link::TimedLink;
 use crate::BenchError;
 use crate::start::{Loaded, RunOptions, RunningChain};
 use element::configure::Direction;
@@ -29,6 +31,8 @@ pub struct Rings {
     pub room: u64,
     /// When rings hand out waiting frames.
     pub batching: Batching,
+    /// The pace whose trials record the parts of latencies, where one does: links to NFs write times then.
+    pub timed: Option<Arc<Pace>>,
 }
 
 impl Rings {
@@ -86,7 +90,11 @@ impl Opener for Paced {
     }
 
     fn open_nf(&mut self, name: &str, worker: usize) -> Result<Box<dyn NfLink>, String> {
-        self.resources.open_nf(name, worker)
+        let inner = self.resources.open_nf(name, worker)?;
+        Ok(match &self.wanted.timed {
+            Some(pace) => Box::new(TimedLink { inner, pace: Arc::clone(pace) }),
+            None => inner,
+        })
     }
 
     fn l3_interface(&self, name: &str) -> Option<Arc<Interface>> {
@@ -115,14 +123,18 @@ enum Side {
     Sink(Notes),
 }
 
-/// Writes a stamp into a packet that has room for one.
-fn write(packet: &mut Packet, stamp: Stamp) {
+/// Writes a stamp into a packet that has room for one, and when it was received, where its parts are
+/// recorded.
+fn write(packet: &mut Packet, stamp: Stamp, received_ns: Option<u64>) {
     let mut bytes = PacketBytesMut::new(packet);
     if let Some(head) = bytes.get(0)
         && let Some(at) = stamp::room(&head, bytes.len())
         && let Some(before) = bytes.get(at)
     {
         let _ = bytes.copy_in(at, &stamp.encode(&before));
+        if let Some(received_ns) = received_ns {
+            parts::begin(&mut bytes, received_ns);
+        }
     }
 }
 
@@ -137,11 +149,13 @@ impl Port for PacedPort {
 
     fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
         let Side::Source(ring, source) = &mut self.side else { return Moved::default() };
-        let waiting = ring.arrive(&self.pace, self.pace.now_ns());
+        let now_ns = self.pace.now_ns();
+        let waiting = ring.arrive(&self.pace, now_ns);
         let most = out.len().min(usize::try_from(waiting).unwrap_or(usize::MAX));
         let Some(out) = out.get_mut(..most).filter(|out| !out.is_empty()) else { return Moved::default() };
         let moved = self.inner.receive(pool, out);
         if self.pace.is_stamped() {
+            let received_ns = self.pace.is_timed().then_some(now_ns);
             let mut left = out.get_mut(..moved.packets).unwrap_or_default();
             loop {
                 let plain = ring.until_stamp().min(left.len());
@@ -149,7 +163,7 @@ impl Port for PacedPort {
                 let next = left.get_mut(plain..).and_then(<[Packet]>::split_first_mut);
                 let Some((packet, others)) = next else { break };
                 let (number, time_ns) = ring.fetch();
-                write(packet, Stamp { source: *source, number, time_ns });
+                write(packet, Stamp { source: *source, number, time_ns }, received_ns);
                 left = others;
             }
         } else {
@@ -164,13 +178,19 @@ impl Port for PacedPort {
         {
             let sent = list.iter().filter_map(|index| packets.get(usize::from(*index)));
             let is_sampled = self.pace.is_sampled();
-            let mut stamps = sent.map(read).filter(|stamp| stamp.is_some() || !is_sampled).peekable();
+            let stamps = sent.map(|packet| (packet, read(packet)));
+            let mut stamps = stamps.filter(|(_, stamp)| stamp.is_some() || !is_sampled).peekable();
             // Packets without stamps need neither the clock nor the lock.
             if stamps.peek().is_some()
                 && let Some(notes) = notes.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
             {
                 let now_ns = self.pace.now_ns();
-                stamps.for_each(|stamp| notes.record(stamp, now_ns));
+                for (packet, stamp) in stamps {
+                    notes.record(stamp, now_ns);
+                    if let Some(stamp) = stamp.filter(|_| self.pace.is_timed()) {
+                        notes.record_parts(&PacketBytes::new(packet), stamp, now_ns);
+                    }
+                }
             }
         }
         let moved = self.inner.send(pool, packets, list);

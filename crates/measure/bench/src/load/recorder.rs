@@ -1,5 +1,6 @@
 //! Records the stamped frames that came out, their order and their latency.
 
+use super::parts::Parts;
 use super::stamp::Stamp;
 use crate::stats::histogram;
 use hdrhistogram::Histogram;
@@ -19,6 +20,8 @@ pub struct FlowRecord {
     /// system or the tester is ready or not, so a stall counts for all frames that waited in it, not only for
     /// one (coordinated omission).
     pub latency: Histogram<u64>,
+    /// The same by part, where the chain's parts are recorded.
+    pub parts: Option<Box<Parts>>,
 }
 
 /// Records the frames that come out in one trial.
@@ -44,7 +47,29 @@ impl Recorder {
         Recorder {
             bits,
             highest: flows.iter().map(of_flows).collect(),
-            seen: FlowRecord { frames: 0, duplicates: 0, reordered: 0, strangers: 0, latency: histogram() },
+            seen: FlowRecord {
+                frames: 0,
+                duplicates: 0,
+                reordered: 0,
+                strangers: 0,
+                latency: histogram(),
+                parts: None,
+            },
+        }
+    }
+
+    /// Records parts of latencies, too.
+    #[must_use]
+    pub(super) fn with_parts(mut self) -> Recorder {
+        self.seen.parts = Some(Box::default());
+        self
+    }
+
+    /// Records the parts of a frame's latency, where it records parts.
+    #[inline]
+    pub(super) fn record_parts(&mut self, frame: &impl packet::Access, stamp: Stamp, now_ns: u64) {
+        if let Some(parts) = &mut self.seen.parts {
+            parts.record(frame, stamp, now_ns);
         }
     }
 
@@ -93,6 +118,9 @@ impl Recorder {
         self.seen.reordered += other.seen.reordered;
         self.seen.strangers += other.seen.strangers;
         self.seen.latency += &other.seen.latency;
+        if let (Some(own), Some(others)) = (&mut self.seen.parts, &other.seen.parts) {
+            own.add(others);
+        }
     }
 
     /// The evaluation of the recorded stamps.

@@ -197,7 +197,7 @@ macro_rules! built_in {
 }
 
 /// File names and texts of the built-in adapters.
-pub const BUILT_IN: [(&str, &str); 8] = built_in![
+pub const BUILT_IN: [(&str, &str); 9] = built_in![
     "linux-forward.toml",
     "nftables.toml",
     "openvswitch.toml",
@@ -205,7 +205,8 @@ pub const BUILT_IN: [(&str, &str); 8] = built_in![
     "testpmd-af-xdp.toml",
     "millrace.toml",
     "millrace-af-xdp.toml",
-    "millrace-firewall.toml"
+    "millrace-firewall.toml",
+    "millrace-firewall-af-xdp.toml"
 ];
 
 /// Reads the built-in adapters.

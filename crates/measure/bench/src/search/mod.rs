@@ -6,15 +6,19 @@
 //! each load for each goal from all trials at it ([`bounds`]), and narrows the interval between the loads
 //! that are carried and those that are not.
 //!
+//! [`sustained`] says whether the trials of a search were long enough for the buffers of what was measured.
+//!
 //! This module sends nothing: a [`Measurer`] does.
 
 pub mod bounds;
 mod controller;
 mod goal;
+mod sustained;
 
 pub use bounds::{Bound, Trial};
 pub use controller::{Limits, Measurer, search, search_one};
 pub use goal::{Goal, GoalResult};
+pub use sustained::{Sustained, sustained};
 
 #[cfg(test)]
 mod tests;

@@ -30,39 +30,50 @@ impl fmt::Display for Tally {
 }
 
 /// Offers loads to a system under test, and repeats disturbed trials.
-pub struct Trials<'a> {
-    under_test: &'a mut dyn UnderTest,
+pub struct Trials<'a, U: UnderTest + ?Sized = dyn UnderTest> {
+    /// The system.
+    pub under_test: &'a mut U,
     is_stamped: bool,
+    /// The most repeats of a trial.
+    repeats: usize,
     /// The trials so far.
     pub tally: Tally,
 }
 
-impl<'a> Trials<'a> {
+impl<'a, U: UnderTest + ?Sized> Trials<'a, U> {
     /// Trials with this system under test, without stamps in a search.
-    pub fn new(under_test: &'a mut dyn UnderTest) -> Trials<'a> {
-        Trials { under_test, is_stamped: false, tally: Tally::default() }
+    pub fn new(under_test: &'a mut U) -> Trials<'a, U> {
+        Trials { under_test, is_stamped: false, repeats: REPEATS, tally: Tally::default() }
+    }
+
+    /// Repeats no trial: disturbed ones are only counted.
+    #[must_use]
+    pub fn once(self) -> Trials<'a, U> {
+        Trials { repeats: 0, ..self }
     }
 
     /// Makes a search offer frames with stamps, so that it finds the rate that is carried with stamps.
     #[must_use]
-    pub fn stamped(self) -> Trials<'a> {
+    pub fn stamped(self) -> Trials<'a, U> {
         Trials { is_stamped: true, ..self }
     }
 
-    /// Offers a load in one trial, and repeats it while it is disturbed, up to [`REPEATS`] times.
+    /// Offers a load in one trial, and repeats it while it is disturbed: up to [`REPEATS`] times, unless none is
+    /// to be repeated.
     ///
     /// # Errors
     /// When nothing can be measured.
     pub fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
         self.tally.trials += 1;
-        let (observed, repeated) = again(REPEATS, || self.under_test.offer(offer), Observed::is_disturbed)?;
+        let (observed, repeated) =
+            again(self.repeats, || self.under_test.offer(offer), Observed::is_disturbed)?;
         self.tally.repeated += repeated;
         self.tally.disturbed += usize::from(observed.is_disturbed());
         Ok(observed)
     }
 }
 
-impl Measurer for Trials<'_> {
+impl<U: UnderTest + ?Sized> Measurer for Trials<'_, U> {
     fn measure(&mut self, load: f64, duration_s: f64) -> Result<Trial, BenchError> {
         let observed = self.offer(&Offer { stamped: self.is_stamped, ..Offer::even(load, duration_s) })?;
         Ok(Trial { load, duration_s, loss_ratio: observed.loss_ratio(self.under_test.passed()) })

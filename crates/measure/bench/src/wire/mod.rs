@@ -40,6 +40,7 @@ use port::FrameSet;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use schedule::Schedule;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use traffic::TrafficError;
 use trial::Trial;
 
@@ -47,6 +48,8 @@ use trial::Trial;
 const LEAST_FRAMES: u64 = 500;
 /// Length of a warm-up, in seconds.
 const WARM_UP_S: f64 = 0.2;
+/// For how long a warm-up is repeated while nothing comes out.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// A system between two ports, to which loads are offered.
 pub struct Wire {
@@ -91,14 +94,21 @@ impl Wire {
         let offer = Offer::stamped(frames as f64 / WARM_UP_S, WARM_UP_S);
         self.offer(&offer)?;
         let is_short = |observed: &Observed| observed.is_disturbed() || observed.sent != observed.arrived;
-        let (observed, _) = again(REPEATS, || self.offer(&offer), is_short)?;
-        if observed.sent == 0 || observed.arrived == 0 {
-            let told = format!(
-                "of {} frames {} came through the system: there is nothing to measure",
-                observed.arrived, observed.sent
-            );
-            return Err(failed(told));
-        }
+        let until = Instant::now() + SILENCE;
+        let observed = loop {
+            let (observed, _) = again(REPEATS, || self.offer(&offer), is_short)?;
+            if observed.sent > 0 && observed.arrived > 0 {
+                break observed;
+            }
+            // A busy host may keep a system from its core for a while.
+            if Instant::now() >= until {
+                return Err(failed(format!(
+                    "of {} frames {} came through the system, and {} late ones of the trial before: there is nothing \
+                     to measure",
+                    observed.arrived, observed.sent, self.counts.stale
+                )));
+            }
+        };
         let passed = observed.sent as f64 / observed.arrived as f64;
         // A small share that is missing was lost to a disturbance; the system does not drop it on purpose.
         self.passed = if passed > 0.99 { 1.0 } else { passed };

@@ -3,6 +3,7 @@
 
 use super::digest::{Digested, hex};
 use flate2::bufread::MultiGzDecoder;
+use port::capture::{Compression, ZstdFrames};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, linkat, mkdirat, openat2, symlinkat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -22,12 +23,11 @@ const ALL_GONE: &[u8] = b".wh..wh..opq";
 pub fn unpack(bytes: &mut dyn Read, root: &Path) -> io::Result<String> {
     let mut bytes = BufReader::new(bytes);
     let head = bytes.fill_buf()?;
-    let plain: Box<dyn Read + '_> = if head.starts_with(&[0x1f, 0x8b]) {
-        Box::new(MultiGzDecoder::new(bytes))
-    } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        return Err(io::Error::other("it is compressed with zstd, which is not read here: use gzip"));
-    } else {
-        Box::new(bytes)
+    // Whatever its media type: archives of `docker save` have none.
+    let plain: Box<dyn Read + '_> = match Compression::of(head) {
+        Some(Compression::Gzip) => Box::new(MultiGzDecoder::new(bytes)),
+        Some(Compression::Zstandard) => Box::new(ZstdFrames::new(bytes)),
+        None => Box::new(bytes),
     };
     let mut digested = Digested { inner: plain, digest: Sha256::new() };
     let root = Root::open(root)?;
@@ -156,4 +156,42 @@ fn empty(folder: &OwnedFd) -> io::Result<()> {
         remove(folder, &entry?.file_name())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    /// An archive of one file, and the digest of it.
+    fn archive() -> (Vec<u8>, String) {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(5_000);
+        let mut tar = tar::Builder::new(vec![]);
+        tar.append_data(&mut header, "etc/rules", &[b'x'; 5_000][..]).expect("appended");
+        let tar = tar.into_inner().expect("written");
+        let digest = format!("sha256:{}", hex(&Sha256::digest(&tar)));
+        (tar, digest)
+    }
+
+    #[test]
+    fn a_layer_is_recognised_by_its_first_bytes() {
+        let (tar, digest) = archive();
+        let zstd = |bytes: &[u8]| compress_to_vec(bytes, CompressionLevel::Fastest);
+        let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+        io::Write::write_all(&mut gzip, &tar).expect("memory");
+        // As `zstd:chunked` has it: frames, and behind them one that only its writer understands.
+        let (first, second) = tar.split_at(600);
+        let chunked =
+            [&zstd(first)[..], &zstd(second), &[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0], b"toc"].concat();
+        for packed in [tar.clone(), gzip.finish().expect("memory"), zstd(&tar), chunked] {
+            let root = tempfile::tempdir().expect("a folder");
+            let found = unpack(&mut &packed[..], root.path()).expect("unpacked");
+            assert_eq!(found, digest);
+            assert_eq!(std::fs::read(root.path().join("etc/rules")).expect("there"), [b'x'; 5_000]);
+        }
+        let cut = zstd(&tar);
+        let root = tempfile::tempdir().expect("a folder");
+        unpack(&mut &cut[..cut.len() / 2], root.path()).expect_err("its end is missing");
+    }
 }

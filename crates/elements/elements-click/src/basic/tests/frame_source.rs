@@ -127,7 +127,7 @@ fn timed_source_makes_a_packet_every_interval() {
     assert!(run(&mut rig).is_empty());
     rig.advance(20 * MS);
     assert_eq!(run(&mut rig).len(), 1);
-    assert_eq!([rig.read("interval"), rig.read("count"), rig.read("limit")], ["0.020000", "2", "3"]);
+    assert_eq!([rig.read("interval"), rig.read("count"), rig.read("limit")], ["20ms", "2", "3"]);
     assert!(rig.write("interval", "0").is_err() && rig.write("length", "1").is_err());
     assert_eq!(mistakes("TimedSource", "soon", 0, 1).len(), 1);
 }

@@ -3,6 +3,7 @@ use crate::testing::{Exit, Rig, TestPacket, differential, dropped, mistakes};
 mod frame_source;
 mod ip_print;
 mod print;
+mod resize;
 mod sample;
 mod timestamp;
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct CaptureSource {
     reader: CaptureReader,
     path: PathBuf,
-    /// Where the next frame's record starts; `None` for pcapng and streams.
+    /// Where the next frame's record starts; `None` for pcapng, compressed files and streams.
     next_at: Option<u64>,
     /// Where the record of the last frame starts.
     last_at: Option<u64>,
@@ -77,7 +77,10 @@ impl CaptureSource {
     /// A sentence with the reason; the capture then continues with the next frame after that byte.
     pub fn seek(&mut self, to: u64) -> Result<(), String> {
         if self.next_at.is_none() || !self.reader.rewind().map_err(|error| error.to_string())? {
-            return Err("frames of a stream or a pcapng capture cannot be found by their place".into());
+            return Err(
+                "frames of a stream, a pcapng capture or a compressed one cannot be found by their place"
+                    .into(),
+            );
         }
         self.next_at = Some(FILE_HEADER_BYTES as u64);
         while self.next_at.is_some_and(|at| at < to) {

@@ -24,7 +24,8 @@ pub const CLASS: Class = Class {
     page: "\
 # FromDump(FILENAME [, TIMING, keywords])
 
-Reads packets from a pcap or pcapng file, as `tcpdump -w` and ToDump write them, and pushes them.
+Reads packets from a pcap or pcapng file, as `tcpdump -w` and ToDump write them, and pushes them. The file may be
+compressed by gzip or Zstandard.
 
 - **ports**: no input; 1 or 2 push outputs. With FORCE_IP, packets that are not IP leave by the second
 - **arguments**: `FILENAME` (`-`: the standard input); `TIMING` (bool, default false): keep the times
@@ -45,8 +46,8 @@ Reads packets from a pcap or pcapng file, as `tcpdump -w` and ToDump write them,
 - **drop reasons**: `not-ip`: FORCE_IP is set and the second output is not wired
 - **difference**: sampling picks the same packets in every run, so
   that runs are comparable. `FILEPOS` and the `filepos` handler reject a position where no frame starts,
-  where Click emits garbage; they do not work with pcapng. Nanoseconds are kept. Compressed files are not
-  read: pipe them into `-`. Of a damaged capture, every whole packet before the damage is
+  where Click emits garbage; they do not work with pcapng and compressed
+  files. Nanoseconds are kept. Files compressed by bzip2 are not read: pipe them into `-`. Of a damaged capture, every whole packet before the damage is
   emitted; the run's report states the damage and its byte. At the capture's end the source is finished:
   `active` and `extend_interval` restart it only if END_CALL kept it from ending
 ",
@@ -212,10 +213,9 @@ impl FromDump {
     fn receive(&mut self, free: &mut [Packet], work: &mut Work<'_>) -> (usize, Next) {
         let dump = &mut self.format;
         let Some(source) = &mut dump.source else { return (0, Next::Over) };
-        let now_ns = work.now_ns();
         let mut room = work.pool().alloc(free);
         let mut next = if room == 0 && !free.is_empty() { Next::Later } else { Next::More };
-        let (mut filled, mut received) = (0, 0);
+        let (mut filled, mut received, mut received_bytes) = (0, 0, 0);
         for _ in 0..PASSED_AT_A_TIME {
             let Some(place) = free.get_mut(filled).filter(|_| filled < room) else { break };
             let frame = match source.next() {
@@ -236,7 +236,7 @@ impl FromDump {
             }
             let side = dump.window.side(frame.timestamp_ns);
             let due = side != Side::Inside
-                || self.pace.as_mut().is_none_or(|pace| pace.is_due(frame.timestamp_ns, now_ns));
+                || self.pace.as_mut().is_none_or(|pace| pace.is_due(frame.timestamp_ns, work));
             if side == Side::Behind || !due {
                 source.unread();
                 next = if due { Next::Behind } else { Next::Later };
@@ -259,6 +259,7 @@ impl FromDump {
                 }
             }
             received += 1;
+            received_bytes += bytes;
             self.stats.rx_bytes += bytes;
             if !link_type::is_raw_ip(dump.link_type) {
                 place.mac = place.data();
@@ -277,7 +278,7 @@ impl FromDump {
             free.swap(filled, room);
         }
         work.pool().free_all(free.get(filled..room).unwrap_or_default());
-        work.count_received(received);
+        work.count_received(received, received_bytes);
         self.stats.rx_packets += received as u64;
         dump.count += filled as u64;
         if received > 0 { (filled, Next::More) } else { (0, next) }

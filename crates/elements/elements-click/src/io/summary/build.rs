@@ -165,7 +165,8 @@ impl Draft {
         let time_ns = |text| plain(text, parse::seconds_ns);
         let built = &mut self.built;
         match field {
-            Field::None | Field::Thread | Field::CaptureLength => {}
+            Field::None | Field::Thread | Field::CaptureLength | Field::PayloadMd5 | Field::PayloadMd5Hex => {
+            }
             Field::Timestamp | Field::NanoTimestamp => built.timestamp_ns = time_ns(text)?,
             Field::Seconds => {
                 built.timestamp_ns =

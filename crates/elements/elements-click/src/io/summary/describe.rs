@@ -3,6 +3,7 @@
 use super::field::{Field, TCP_FLAGS};
 use super::options::{self, Which};
 use crate::ip::icmp_name;
+use md5::{Digest, Md5};
 use packet::access::Access;
 use packet::anno::{AGGREGATE, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
 use packet::view::{icmp, protocol};
@@ -41,11 +42,7 @@ pub struct Description<'a> {
 
 /// Appends a time in seconds with six decimals, or with nine if they are needed.
 pub fn time_text(out: &mut String, time_ns: u64) {
-    let (seconds, fraction) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
-    let _ = match fraction % 1_000 {
-        0 => write!(out, "{seconds}.{:06}", fraction / 1_000),
-        _ => write!(out, "{seconds}.{fraction:09}"),
-    };
+    out.push_str(&crate::analysis::signed_time::time_text(time_ns));
 }
 
 impl<'a> Description<'a> {
@@ -308,13 +305,14 @@ impl<'a> Description<'a> {
                 number(out, u16::from_be_bytes(self.icmp(6)?));
             }
             Field::Payload => {
-                let (offset, length) = self.payload();
-                let end = (offset + length).min(self.length);
-                let mut bytes = vec![0; end.checked_sub(offset)?];
-                if !self.bytes.copy_out(offset, &mut bytes) {
-                    return None;
-                }
+                let bytes = self.payload_bytes()?;
                 quote_bytes(out, &bytes);
+            }
+            Field::PayloadMd5 => digest_text(out, Md5::digest(self.payload_bytes()?).into()),
+            Field::PayloadMd5Hex => {
+                for byte in Md5::digest(self.payload_bytes()?) {
+                    let _ = write!(out, "{byte:02x}");
+                }
             }
             Field::PayloadLength => {
                 let (_, length) = self.payload();
@@ -322,6 +320,14 @@ impl<'a> Description<'a> {
             }
         }
         Some(())
+    }
+
+    /// The bytes of the payload that are present.
+    fn payload_bytes(&self) -> Option<Vec<u8>> {
+        let (offset, length) = self.payload();
+        let end = (offset + length).min(self.length);
+        let mut bytes = vec![0; end.checked_sub(offset)?];
+        self.bytes.copy_out(offset, &mut bytes).then_some(bytes)
     }
 
     fn port(&mut self, offset: usize) -> Option<u16> {
@@ -366,6 +372,13 @@ fn ip_text(out: &mut String, address: [u8; 4]) {
 
 fn mac_text(out: &mut String, [a, b, c, d, e, f]: [u8; 6]) {
     let _ = write!(out, "{a:02X}-{b:02X}-{c:02X}-{d:02X}-{e:02X}-{f:02X}");
+}
+
+/// Appends a digest as Click writes it: 22 digits of 6 bits, the lowest bits of each byte first.
+fn digest_text(out: &mut String, digest: [u8; 16]) {
+    const DIGITS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@";
+    let bits = u128::from_le_bytes(digest);
+    out.extend((0..22).map(|at| char::from(DIGITS[(bits >> (at * 6)) as usize & 63])));
 }
 
 /// Appends bytes in double quotes, with escapes for bytes that are not printable ASCII.

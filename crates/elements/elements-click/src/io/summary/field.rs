@@ -73,6 +73,8 @@ fields! {
     IcmpNextMtu = "icmp_nextmtu";
     Payload = "payload";
     PayloadLength = "payload_len";
+    PayloadMd5 = "payload_md5";
+    PayloadMd5Hex = "payload_md5_hex";
 }
 
 /// Other names of fields.
@@ -90,6 +92,8 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("wire_length", "wire_len"),
     ("length", "ip_len"),
     ("ip_p", "ip_proto"),
+    ("tcp_seqno", "tcp_seq"),
+    ("tcp_ackno", "tcp_ack"),
     ("tcp_win", "tcp_window"),
     ("payload_length", "payload_len"),
     ("ether_src", "eth_src"),
@@ -150,6 +154,8 @@ mod tests {
             ("len", Field::Length),
             ("proto", Field::Protocol),
             ("tcp flags", Field::TcpFlags),
+            ("tcp_seqno", Field::TcpSeq),
+            ("tcp ackno", Field::TcpAck),
             ("payload len", Field::PayloadLength),
             ("usec1", Field::AllMicroseconds),
         ] {

@@ -390,11 +390,11 @@ impl Play for FromSummary {
         if !self.active {
             return Progress::Idle;
         }
+        let received_bytes = self.stats.rx_bytes;
         let (burst, mut limit) = (work.burst_or(self.burst).min(vector.room()), LINES_AT_A_TIME);
         while vector.len() < burst {
             let Some(built) = self.format.waiting.take().or_else(|| self.next(&mut limit)) else { break };
-            let now_ns = work.now_ns();
-            let due = self.pace.as_mut().is_none_or(|pace| pace.is_due(built.timestamp_ns, now_ns));
+            let due = self.pace.as_mut().is_none_or(|pace| pace.is_due(built.timestamp_ns, work));
             let packet = if due { self.packet(&built, work) } else { None };
             let Some(packet) = packet else {
                 self.format.waiting = Some(built);
@@ -404,7 +404,7 @@ impl Play for FromSummary {
             self.stats.rx_bytes += u64::from(packet.total());
             vector.push(&packet);
         }
-        work.count_received(vector.len());
+        work.count_received(vector.len(), self.stats.rx_bytes - received_bytes);
         if !vector.is_empty() {
             return Progress::Worked;
         }

@@ -77,6 +77,14 @@ fn fields_are_written_as_the_manual_shows() {
     for (fields, expected) in cases {
         assert_eq!(lines(&[udp(&[7; 34])], &format!("FIELDS {fields}"), false), [expected], "{fields}");
     }
+    // As in Click's own test of these fields.
+    for (payload, expected) in [
+        (&b""[..], "u3bJz@iaYsq6aMaMSJVq_b d41d8cd98f00b204e9800998ecf8427e"),
+        (b"hi there\n", "sy@Uze03MHB84qQruJ_zma 12f6bb1941df66b8f138a446d4e8670c"),
+    ] {
+        let fields = "FIELDS payload_md5 payload_md5_hex";
+        assert_eq!(lines(&[udp(payload)], fields, false), [expected]);
+    }
     let fields = "CONTENTS tcp_seq tcp_ack tcp_flags tcp_window tcp_off tcp_urp payload";
     assert_eq!(lines(&[tcp()], fields, false), [r#"93167339 93178192 PA 480 20 0 "a \"b\"\n\377""#]);
     assert_eq!(lines(&[udp(&[])], "HEADER true", false), ["10.0.0.1 192.168.1.2"]);

@@ -30,12 +30,12 @@ Writes a line for each packet, with the fields that FIELDS lists.
   aggregate, wire_len, thread, eth_src, eth_dst, eth_type, ip_src, ip_dst, ip_tos, ip_dscp, ip_ecn, ip_ttl,
   ip_frag, ip_fragoff, ip_id, ip_sum, ip_proto, ip_hl, ip_opt, ip_len, ip_capture_len, sport, dport, tcp_seq,
   tcp_ack, tcp_off, tcp_flags, tcp_window, tcp_urp, tcp_opt, tcp_ntopt, tcp_sack, udp_len, icmp_type, icmp_type_name, icmp_code,
-  icmp_flowid, icmp_seq, icmp_nextmtu, payload, payload_len. A field that a packet does not have is `-`
+  icmp_flowid, icmp_seq, icmp_nextmtu, payload, payload_len, payload_md5, payload_md5_hex. A field that a packet does not have is `-`
 - **annotations**: reads the network header, timestamps, paint, aggregate, extra packets and extra length
 - **handlers**: `flush` (write)
 - **drop reasons**: `write-failed`: the disk is full or failed, and there is no output
-- **difference**: the default is that of Click's page; its program writes `timestamp ip_src`. The fields
-  icmp_code_name and payload_md5, and BINARY, are errors
+- **difference**: the default is that of Click's page; its program writes `timestamp ip_src`. The field
+  icmp_code_name and BINARY are errors
 ",
     codes: PortCodes::new("1/0-1", "a/h"),
     state: StateScope::OneWorker,
@@ -222,7 +222,9 @@ impl Store for Sink<Summary> {
     }
 
     fn settle(&mut self, stored: usize, work: &mut Work<'_>) {
-        work.count_sent(stored);
+        let bytes = self.stats.tx_bytes.saturating_sub(self.counted_bytes);
+        self.counted_bytes += bytes;
+        work.count_sent(stored, bytes);
     }
 
     fn flush(&mut self) {

@@ -58,13 +58,13 @@ fn the_next_token_wakes_the_worker() {
     rig.feed(0, &packets(0..3));
     assert_eq!((rig.task().1.len(), rig.task().1.len()), (1, 0));
     let now_ns = rig.host().now_ns;
-    assert_eq!(rig.host().fire_at, Some(now_ns + MS));
-    // One timer at a time.
-    rig.host().fire_at = None;
-    assert_eq!((rig.task().1.len(), rig.host().fire_at), (0, None));
+    assert_eq!(rig.host().wake_at, Some(now_ns + MS));
+    // It holds until the task runs again.
+    rig.host().wake_at = None;
+    assert_eq!((rig.task().1.len(), rig.host().wake_at), (0, Some(now_ns + MS)));
     rig.advance(MS);
     assert_eq!((rig.task().1.len(), rig.task().1.len()), (1, 0));
-    assert_eq!(rig.host().fire_at, Some(now_ns + 2 * MS));
+    assert_eq!(rig.host().wake_at, Some(now_ns + 2 * MS));
 }
 
 #[test]
@@ -106,6 +106,66 @@ fn shapers_let_through_what_the_rate_allows() {
 }
 
 #[test]
+fn the_second_output_of_a_shaper_has_what_the_rate_does_not_allow() {
+    for (class, config) in [("Shaper", "1000, BURST_SIZE 2"), ("BandwidthShaper", "60000, BURST_BYTES 60")] {
+        let mut rig = Rig::new(class, config, 1, 2);
+        rig.feed(0, &packets(0..9));
+        assert!(rig.pull(1, 3).is_empty(), "{class}: the rate allows them");
+        assert_eq!(numbers(&rig.pull(0, 5)), [0, 1], "{class}");
+        rig.advance(MS / 2);
+        assert_eq!(numbers(&rig.pull(1, 2)), [2, 3], "{class}");
+        rig.advance(MS);
+        assert!(rig.pull(1, 3).is_empty(), "{class}");
+        assert_eq!(numbers(&rig.pull(0, 5)), [4], "{class}");
+    }
+}
+
+#[test]
+fn a_shaper_without_a_burst_starts_over_with_one_packet() {
+    let mut rig = Rig::new("Shaper", "500", 1, 1);
+    rig.feed(0, &packets(0..30));
+    assert_eq!(rig.pull(0, 30).len(), 10);
+    rig.write("reset", "").unwrap();
+    assert_eq!(rig.pull(0, 30).len(), 1);
+}
+
+#[test]
+fn a_link_is_busy_for_the_length_of_each_packet() {
+    // 12,500 bytes a second: 60 bytes take 4.8 ms.
+    const EACH: u64 = 4_800_000;
+    let mut rig = Rig::new("LinkUnqueue", "5ms, 100kbps", 1, 1);
+    let start_ns = rig.host().now_ns;
+    rig.feed(0, &packets(0..4));
+    assert_eq!(rig.task().1.len(), 0);
+    assert_eq!((rig.read("size"), rig.host().wake_at), ("1".into(), Some(start_ns + EACH)));
+    // The worker comes late, and the link goes on as if it had not.
+    rig.advance(EACH + 100_000);
+    assert_eq!((rig.task().1.len(), rig.read("size")), (0, "2".into()));
+    let mut left = vec![];
+    for _ in 0..40 {
+        rig.advance(MS / 2);
+        left.extend(rig.task().1.iter().map(|out| out.packet.timestamp_ns - start_ns));
+    }
+    assert_eq!(left, [1, 2, 3, 4].map(|count| 5 * MS + count * EACH));
+    // A link that was idle begins with the next packet.
+    rig.advance(SECOND);
+    rig.task();
+    let now_ns = rig.host().now_ns;
+    rig.feed(0, &packets(0..1));
+    rig.task();
+    rig.advance(5 * MS + EACH);
+    assert_eq!(rig.task().1[0].packet.timestamp_ns, now_ns + 5 * MS + EACH);
+    assert_eq!([rig.read("latency"), rig.read("bandwidth")], ["5ms", "12500"]);
+    rig.write("latency", "1.5s").unwrap();
+    rig.write("bandwidth", "8Mbps").unwrap();
+    assert_eq!([rig.read("latency"), rig.read("bandwidth")], ["1.500000s", "1000000"]);
+    assert!(rig.write("bandwidth", "0").is_err() && rig.write("latency", "soon").is_err());
+    let mistakes = |config: &str| Rig::try_new("LinkUnqueue", config, 1, 1).err().unwrap();
+    assert!(mistakes("1ms, 0").contains("no packet would ever leave"));
+    assert_eq!(mistakes("soon").lines().count(), 2);
+}
+
+#[test]
 fn rates_are_checked() {
     for class in ["RatedUnqueue", "BandwidthRatedUnqueue", "Shaper", "BandwidthShaper"] {
         let mistakes = |config: &str| Rig::try_new(class, config, 1, 1).err().unwrap();
@@ -135,7 +195,7 @@ fn delays_count_from_the_timestamp() {
     let out = rig.task().1;
     assert_eq!((out.len(), out[0].packet.timestamp_ns), (1, now_ns + 16 * MS));
     rig.write("delay", "1").unwrap();
-    assert_eq!(rig.read("delay"), "1.000000");
+    assert_eq!(rig.read("delay"), "1.000000s");
     rig.feed(0, &[stamped(0)]);
     assert!(rig.task().1.is_empty());
     assert!(rig.write("delay", "long").is_err() && rig.write("rate", "1").is_err());
@@ -277,11 +337,11 @@ fn a_timed_sink_takes_a_packet_now_and_then() {
     assert_eq!(rig.task().1.len(), 3);
     rig.advance(5 * MS);
     assert_eq!(rig.task().1.len(), 1);
-    assert_eq!(rig.read("interval"), "0.010000");
+    assert_eq!(rig.read("interval"), "10ms");
     rig.write("interval", "1").unwrap();
     assert!(rig.write("interval", "0").is_err());
     assert_eq!(Rig::try_new("TimedSink", "0", 1, 0).err().unwrap().lines().count(), 1);
-    assert_eq!(Rig::new("TimedSink", "", 1, 0).read("interval"), "0.500000");
+    assert_eq!(Rig::new("TimedSink", "", 1, 0).read("interval"), "500ms");
 }
 
 #[test]

@@ -66,12 +66,12 @@ fn a_packet_too_short_for_a_clause_does_not_match_it() {
 }
 
 #[test]
-fn the_program_handler_lists_the_steps() {
+fn the_steps_handler_lists_the_steps() {
     let wanted = "\x200 data+14  0->[3]  1->step 1
  1 data[96:16]  0-2047->[3]  2048->[2]  2049-2053->[3]  2054->step 2  2055-65535->[3]
  2 data+22  0->[3]  1->step 3
  3 data[160:16]  0->[3]  1->[0]  2->[1]  3-65535->[3]";
-    assert_eq!(Rig::new("Classifier", ETHERNET, 1, 4).read("program"), wanted);
+    assert_eq!(Rig::new("Classifier", ETHERNET, 1, 4).read("steps"), wanted);
 }
 
 #[test]

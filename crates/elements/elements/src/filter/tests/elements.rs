@@ -201,17 +201,17 @@ fn rules_are_read_from_a_file() {
 }
 
 #[test]
-fn the_program_handler_lists_the_steps() {
+fn the_steps_handler_lists_the_steps() {
     let mut rig = Rig::new("IPFilter", "allow dst udp port 1234, deny udp, allow all", 1, 1);
     let wanted = "\x200 ip.proto  0-16->[0]  17->step 1  18-255->[0]
  1 trans+4  0->[deny]  1->step 2
  2 l4.dport  0-1233->[deny]  1234->[0]  1235-65535->[deny]";
-    assert_eq!(rig.read("program"), wanted);
+    assert_eq!(rig.read("steps"), wanted);
     // Rules that nothing gets to, and rules that say the same, leave no trace.
     let rules =
         "allow tcp && dst 10.0.0.0/32 && src 2.0.0.0/32, allow tcp && dst 10.0.0.0 && dst port 80, allow all";
-    assert_eq!(Rig::new("IPFilter", rules, 1, 1).read("program"), "all->[0]");
-    assert_eq!(Rig::new("IPFilter", "allow false", 1, 1).read("program"), "all->[X]");
+    assert_eq!(Rig::new("IPFilter", rules, 1, 1).read("steps"), "all->[0]");
+    assert_eq!(Rig::new("IPFilter", "allow false", 1, 1).read("steps"), "all->[X]");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn runs_of_boxes_become_tables_and_others_stay_between() {
     let odd: Vec<String> = odd.iter().map(|rule| rule.to_string()).collect();
     let rules: Vec<String> = run(0).chain(odd).chain(run(100)).chain(["deny all".to_string()]).collect();
     let mut rig = Rig::new("IPFilter", &rules.join(","), 1, 2);
-    let program = rig.read("program");
+    let program = rig.read("steps");
     assert_eq!(program.matches("table of ").count(), 2, "{program}");
     assert!(program.ends_with("all->[deny]"), "{program}");
 }
@@ -81,14 +81,14 @@ fn rules_of_any_size_are_lowered_to_bounded_programs() {
     };
     let ports = format!("allow {}", many("src port", 3_000));
     let mut rig = Rig::new("IPFilter", &ports, 1, 1);
-    let lines = rig.read("program").lines().count();
+    let lines = rig.read("steps").lines().count();
     assert!(lines < 3_010, "{lines} lines for 3000 tests");
     assert_eq!(rig.push_one(0, &packet([1, 2, 2_999 * 7, 4, 6])).exit, Exit::Port(0));
     assert_eq!(rig.push_one(0, &packet([1, 2, 1, 4, 6])).exit, Exit::Dropped("no-match".into()));
     // Rules that are none for a table.
     let odd: Vec<String> = (0..1_000).map(|at| format!("deny ip id {at} and ip ttl {}", at % 251)).collect();
     let mut rig = Rig::new("IPFilter", &format!("{}, allow all", odd.join(",")), 1, 1);
-    let lines = rig.read("program").lines().count();
+    let lines = rig.read("steps").lines().count();
     assert!(lines < 2_010, "{lines} lines for 2000 tests");
     assert_eq!(rig.push_one(0, &packet([1, 2, 3, 4, 6])).exit, Exit::Port(0));
 }
@@ -111,7 +111,7 @@ fn check_set(set: &[Filter], keys: &[[u32; 5]]) {
     let rules: Vec<Rule> = set.iter().map(|filter| filter.rule().expect("a rule")).collect();
     let action = |at: usize| ["allow", "1", "deny"][at % 3];
     let mut rig = Rig::new("IPFilter", &configuration(set, action), 1, 2);
-    assert_eq!(rig.read("program").matches("table of ").count(), 1, "one table for the whole set");
+    assert_eq!(rig.read("steps").matches("table of ").count(), 1, "one table for the whole set");
     let packets: Vec<TestPacket> = keys.iter().map(|key| packet(*key)).collect();
     for (key, out) in keys.iter().zip(rig.push(0, &packets)) {
         let wanted = match first_match(&rules, key) {

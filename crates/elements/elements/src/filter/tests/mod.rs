@@ -4,6 +4,7 @@ mod bytes;
 mod elements;
 mod golden;
 mod language;
+mod listing;
 mod lists;
 mod lowering;
 

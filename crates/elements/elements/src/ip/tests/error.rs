@@ -66,6 +66,7 @@ fn each_type_has_its_word() {
         TestPacket::ip(&udp(b"x")).with_anno(anno::ICMP_PARAMPROB, 22).with_anno(anno::DST_IP, 0x0102_0304);
     for (config, start) in [
         ("unreachable, needfrag, PMTU 1400", [3, 4, 0, 0, 5, 120]),
+        ("unreachable, filterprohibited", [3, 13, 0, 0, 0, 0]),
         ("unreachable, port", [3, 3, 0, 0, 0, 0]),
         ("unreachable, protocol, PMTU 1400", [3, 2, 0, 0, 0, 0]),
         ("parameterproblem, erroratptr", [12, 0, 22, 0, 0, 0]),

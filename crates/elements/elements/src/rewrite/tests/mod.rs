@@ -7,6 +7,7 @@ mod cache_validity;
 mod chain;
 mod choice;
 mod endpoint;
+mod ftp;
 mod handlers;
 mod icmp;
 mod napt;

@@ -1,7 +1,7 @@
 //! Conversations through `IPRewriter`, `TCPRewriter` and `UDPRewriter`.
 
 use super::{
-    ACK, EXTERNAL, INSIDE, OTHER, REMOTE, SECOND_NS, SYN, echo, expect, expect_drop, mistakes, tcp, udp,
+    ACK, EXTERNAL, End, INSIDE, OTHER, REMOTE, SECOND_NS, SYN, echo, expect, expect_drop, mistakes, tcp, udp,
 };
 use crate::testing::{Exit, Rig, TestPacket, differential};
 use packet::anno;
@@ -271,4 +271,25 @@ fn evaluator_and_machine_code_agree() {
     ] {
         differential(class, config, inputs, outputs);
     }
+}
+
+#[test]
+fn mappings_are_numbered_for_the_aggregate_annotation() {
+    let config = "pattern 203.0.113.1 1024-65535# - - 0 1, drop, SET_AGGREGATE true";
+    for (class, make) in [("IPRewriter", udp as fn(End, End, &[u8]) -> TestPacket), ("TCPRewriter", ack)] {
+        let mut rig = Rig::new(class, config, 2, 2);
+        let flows = [4000, 4000, 4001, 4000, 4002].map(|port| make(("10.0.0.5", port), REMOTE, b"x"));
+        let out = rig.push(0, &flows);
+        let numbers: Vec<u64> = out.iter().map(|out| out.packet.anno(packet::anno::AGGREGATE)).collect();
+        assert_eq!(numbers, [0, 0, 1, 0, 2]);
+        expect(&out[2], 0, (EXTERNAL, 1025), REMOTE);
+        let back = rig.push_one(1, &make(REMOTE, (EXTERNAL, 1026), b"y"));
+        expect(&back, 1, REMOTE, ("10.0.0.5", 4002));
+        assert_eq!(back.packet.anno(packet::anno::AGGREGATE), 2);
+    }
+    assert_eq!(mistakes("IPAddrRewriter", "drop, SET_AGGREGATE true", 1, 1).len(), 1);
+}
+
+fn ack(from: End, to: End, payload: &[u8]) -> TestPacket {
+    tcp(from, to, ACK, payload)
 }

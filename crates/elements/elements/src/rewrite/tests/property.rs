@@ -39,6 +39,18 @@ fn turned(bytes: &[u8]) -> TestPacket {
     TestPacket::ip(&reply)
 }
 
+/// Addresses and ports outside, and whether TCP.
+type Outside = ((String, u16, String, u16), bool);
+
+/// What the tables still hold is what must stay unlike.
+fn live(rig: &mut Rig, mut outside: HashMap<Outside, Flow>) -> HashMap<Outside, Flow> {
+    let live = [rig.read("udp_table"), rig.read("tcp_table")];
+    outside.retain(|((src, sport, dst, dport), is_tcp), _| {
+        live[usize::from(*is_tcp)].contains(&format!("=> ({src}, {sport}, {dst}, {dport})"))
+    });
+    outside
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -49,7 +61,10 @@ proptest! {
             let sent = packet(flow, &payload);
             let out = rig.push_one(0, &sent);
             if out.exit != Exit::Port(0) {
-                prop_assert_eq!(out.exit, Exit::Dropped("port-exhausted".into()));
+                // Established connections are not replaced by new ones.
+                let is_full = config.contains("MAPPING_CAPACITY");
+                let reason = if is_full { "table-full" } else { "port-exhausted" };
+                prop_assert_eq!(out.exit, Exit::Dropped(reason.into()));
                 continue;
             }
             seen(&out.packet.bytes);
@@ -66,17 +81,17 @@ proptest! {
         let mut outside: HashMap<_, Flow> = HashMap::new();
         for (number, flow) in flows.into_iter().enumerate() {
             let out = rig.push_one(0, &packet(flow, b""));
+            // In a full table, the flow has replaced another one.
+            if config.contains("MAPPING_CAPACITY") {
+                outside = live(&mut rig, outside);
+            }
             if out.exit == Exit::Port(0) {
                 let who = outside.insert((seen(&out.packet.bytes), flow.4), flow);
                 prop_assert!(who.is_none_or(|who| who == flow), "{:?} and {:?}", who, flow);
             }
             if number % 16 == 15 {
                 rig.advance(seconds * SECOND_NS / 8);
-                // What the tables still hold is what must stay unlike.
-                let live = [rig.read("udp_table"), rig.read("tcp_table")];
-                outside.retain(|((src, sport, dst, dport), is_tcp), _| {
-                    live[usize::from(*is_tcp)].contains(&format!("=> ({src}, {sport}, {dst}, {dport})"))
-                });
+                outside = live(&mut rig, outside);
             }
         }
     }

@@ -114,11 +114,14 @@ fn a_mapping_in_the_way_of_replies_makes_way() {
 }
 
 #[test]
-fn a_flow_that_is_its_own_reply_has_one_key() {
-    let mut rig = Rig::new("IPRewriter", "keep 0 1", 1, 2);
-    let packet = udp(INSIDE, INSIDE, b"");
-    assert_eq!(rig.push_one(0, &packet).exit, Exit::Port(0));
-    assert_eq!(rig.push_one(0, &packet).exit, Exit::Port(0));
-    rig.write("clear", "").unwrap();
-    assert_eq!(rig.read("size"), "0");
+fn later_packets_of_a_flow_that_is_its_own_reply_are_replies() {
+    for class in ["IPRewriter", "IPAddrPairRewriter"] {
+        let mut rig = Rig::new(class, "keep 0 1", 1, 2);
+        let packet = udp(INSIDE, INSIDE, b"");
+        assert_eq!(rig.push_one(0, &packet).exit, Exit::Port(0), "{class}");
+        assert_eq!(rig.push_one(0, &packet).exit, Exit::Port(1), "{class}");
+        rig.write("clear", "").unwrap();
+        assert_eq!(rig.read("size"), "0", "{class}");
+        assert_eq!(rig.push_one(0, &packet).exit, Exit::Port(0), "{class}");
+    }
 }

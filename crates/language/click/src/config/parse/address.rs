@@ -169,9 +169,11 @@ fn number_or<T: TryFrom<i128>>(
     })
 }
 
-/// A UDP port, by number or by service name.
+/// A UDP port, by number or by service name. IANA registers most services for both protocols, whichever they use: a name
+/// that is known for TCP only is one of UDP, too.
 pub fn udp_port(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
-    let named = || known(names.port(17, &text.text), "a port number or service name", text, names);
+    let port = || names.port(17, &text.text).or_else(|| names.port(6, &text.text));
+    let named = || known(port(), "a port number or service name", text, names);
     number_or(named, text, ("port", 65535))
 }
 

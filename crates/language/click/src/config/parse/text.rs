@@ -46,11 +46,12 @@ fn string_of(good: impl Fn(char) -> bool, text: &Spanned, wanted: &str) -> Parse
     Ok(string)
 }
 
-/// One of several fixed words, each with its value.
+/// One of several fixed words, each with its value. It may stand in quotes, as any word.
 pub fn keyword<T: Clone>(choices: &[(&'static str, T)]) -> impl Parser<T> {
     let choices = choices.to_vec();
     move |text, _| {
-        let found = choices.iter().find(|(name, _)| *name == text.as_str());
+        let word = unquote(text);
+        let found = choices.iter().find(|(name, _)| *name == word.as_str());
         if let Some((_, value)) = found {
             return Ok(value.clone());
         }

@@ -6,7 +6,14 @@ use runtime::traffic::Change;
 fn options(shape: Shape, size: Option<&str>) -> BreakdownOptions {
     let change =
         Change { size: size.map(|size| size.parse().expect("a size")), flows: None, ..Change::default() };
-    let run = RunOptions { burst: 32, polls: false, cores: vec![0], slots: 8192, shape: Some(shape), change };
+    let run = RunOptions {
+        burst: 32,
+        cores: vec![0],
+        slots: 8192,
+        shape: Some(shape),
+        change,
+        ..RunOptions::default()
+    };
     BreakdownOptions { run, seconds: 0.05, rounds: 2 }
 }
 

@@ -2,9 +2,15 @@
 
 use super::{BORNE, Breakdown, Kind};
 use crate::load::DISTURBED;
+use crate::units::counted;
 use std::fmt::Write;
 
 impl Breakdown {
+    /// How often was measured, and for how long.
+    pub fn measured(&self) -> String {
+        format!("{} of {} s with probes and as long without", counted(self.rounds, "round"), self.seconds)
+    }
+
     /// The stages and their sum, as text.
     pub fn text(&self) -> String {
         let mut text = format!(

@@ -1,6 +1,16 @@
 //! How thoroughly experiments measure.
 
 use crate::search::Goal;
+use crate::units::counted;
+
+/// What a quick measurement is good for.
+const DIRECTION: &str = "which show the direction of a result and not its last digits";
+
+/// How often was measured and for how long, as a sentence that stands first in a figure's description. Where that is
+/// quick, the sentence says what it means.
+pub fn sentence_of(is_quick: bool, measured: &str) -> String {
+    if is_quick { format!("Quick: {measured}, {DIRECTION}.") } else { format!("{measured}.") }
+}
 
 /// The repeats, times and points of measurements.
 #[derive(Clone, PartialEq, Debug)]
@@ -75,6 +85,20 @@ impl Effort {
         }
     }
 
+    /// What the effort means for a figure, in a sentence that stands first in its description.
+    pub fn sentence(&self) -> String {
+        let Effort { rounds, seconds, trial_s, latency_s, .. } = self;
+        let rounds = counted(*rounds, "round");
+        let measured = format!(
+            "{rounds} of {seconds} s at saturation, {trial_s} s for a trial at a set rate, {latency_s} s for latency"
+        );
+        match self.name {
+            "full" => format!("Full: {measured}."),
+            "quick" => sentence_of(true, &measured),
+            _ => format!("In miniature: {measured}, {DIRECTION}."),
+        }
+    }
+
     /// Whether this is [`Effort::MINIATURE`].
     pub fn is_miniature(&self) -> bool {
         self.name == Effort::MINIATURE.name
@@ -83,5 +107,20 @@ impl Effort {
     /// A goal with this effort's trials.
     pub fn goal(&self, goal: Goal) -> Goal {
         Goal { width: self.width, ..goal.quick(self.trial_s, self.trials) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Effort, sentence_of};
+
+    #[test]
+    fn an_effort_says_what_it_means() {
+        let quick = Effort::QUICK.sentence();
+        assert!(quick.starts_with("Quick: 3 rounds of 0.15 s at saturation, 0.05 s for a trial"), "{quick}");
+        assert!(quick.contains("not its last digits"), "{quick}");
+        let full = Effort::FULL.sentence();
+        assert!(full.starts_with("Full: 7 rounds of 1 s") && !full.contains("digits"), "{full}");
+        assert_eq!(sentence_of(false, "5 rounds of 0.5 s"), "5 rounds of 0.5 s.");
     }
 }

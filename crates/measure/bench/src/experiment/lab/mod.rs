@@ -14,7 +14,7 @@ pub mod row;
 pub mod sweep;
 pub mod trial;
 
-pub use effort::Effort;
+pub use effort::{Effort, sentence_of};
 pub use row::{Mode, Nf};
 pub use sweep::Case;
 
@@ -43,6 +43,8 @@ pub struct Lab<'a> {
     /// This program, where it can be the benchmark's relay and run Click configurations in processes. Without
     /// it the measurements that need it are skipped.
     pub millrace: Option<PathBuf>,
+    /// A user's rule set in ClassBench's format, which the experiments about rules measure beside their own.
+    pub acl: Option<PathBuf>,
     /// What the chains have counted that ended since it was last taken.
     accounting: RefCell<Accounting>,
     folder: PathBuf,
@@ -59,6 +61,7 @@ impl<'a> Lab<'a> {
             machine,
             topology,
             millrace: None,
+            acl: None,
             accounting: RefCell::default(),
             folder: folder.into(),
             progress,

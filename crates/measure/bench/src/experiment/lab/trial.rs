@@ -75,7 +75,17 @@ pub fn ended(lab: &Lab, chain: RunningChain) -> Result<(), BenchError> {
 /// # Errors
 /// As [`ChainUnderTest::start`].
 pub fn open(path: &Path, run: &RunOptions, batching: Batching) -> Result<Box<ChainUnderTest>, BenchError> {
-    Ok(Box::new(ChainUnderTest::start(path, &ChainOptions { run: run.clone(), ring: RING, batching })?))
+    let options = ChainOptions { run: run.clone(), ring: RING, batching, parts: false };
+    Ok(Box::new(ChainUnderTest::start(path, &options)?))
+}
+
+/// The same, and the parts of latencies are recorded.
+///
+/// # Errors
+/// As [`ChainUnderTest::start`].
+pub fn open_timed(path: &Path, run: &RunOptions) -> Result<Box<ChainUnderTest>, BenchError> {
+    let options = ChainOptions { run: run.clone(), ring: RING, batching: Batching::Adaptive, parts: true };
+    Ok(Box::new(ChainUnderTest::start(path, &options)?))
 }
 
 /// Offers one load after the other to a chain, each at its place on the x axis, then ends it. `values` has

@@ -14,8 +14,12 @@
 mod curves;
 mod mvmp;
 mod netvm;
+mod netvm_scale;
 mod niu;
 mod niu_latency;
+mod niu_mix;
+mod niu_parts;
+mod niu_split;
 mod snf;
 
 use super::lab::Lab;
@@ -54,6 +58,7 @@ const NETVM: &str = "NetVM (IEEE TNSM 2015)";
 /// All of them.
 pub static ALL: &[Paper] = &[
     paper("niu-baseline", "one NF: frame sizes, and the clock", NIU, "figure 2 and table 1", niu::baseline),
+    paper("niu-mix", "frame sizes of a data centre", NIU, "section 4.1", niu_mix::mix),
     paper(
         "niu-bottleneck",
         "more queues and cores for one NF",
@@ -63,8 +68,10 @@ pub static ALL: &[Paper] = &[
     ),
     paper("niu-chain", "one to three NFs in a row", NIU, "figure 5", niu::chain),
     paper("niu-numa", "a chain across sockets", NIU, "figure 7", niu::numa),
+    paper("niu-split", "a chain split over two runs, joined by a port", NIU, "figure 7, ^", niu_split::split),
     paper("niu-colocation", "independent chains side by side", NIU, "figure 8", niu::colocation),
     paper("niu-latency-rate", "latency over the rate, and batching", NIU2, "figure 5", niu_latency::rate),
+    paper("niu-latency-parts", "the parts of a frame's latency", NIU2, "section 5", niu_parts::parts),
     paper("niu-latency-chain", "latency over the length of a chain", NIU2, "figure 6", niu_latency::chain),
     paper("mvmp-forward", "forwarding in a process beside in one program", MVMP, "figure 5", mvmp::forward),
     paper("mvmp-duplicate", "NFs that share a virtual device", MVMP, "figure 6", mvmp::duplicate),
@@ -73,8 +80,10 @@ pub static ALL: &[Paper] = &[
     paper("snf-stateful", "chains with state", SNF, "figures 3 to 5", snf::stateful),
     paper("snf-sizes", "ten routers and NAPTs over frame sizes", SNF, "figure 8", snf::sizes),
     paper("snf-acl", "an ISP's chain with many rules", SNF, "figure 10", snf::acl),
+    paper("netvm-memory", "throughput over packet memory", NETVM, "figure 10", netvm_scale::memory),
     paper("netvm-forward", "what is forwarded of what is offered", NETVM, "figure 11", netvm::forward),
     paper("netvm-sizes", "L3 forwarding over frame sizes", NETVM, "figure 12", netvm::sizes),
+    paper("netvm-ports", "one to four ports", NETVM, "figure 13", netvm_scale::ports),
     paper("netvm-chain", "NFs in processes, each in its own", NETVM, "figure 14", netvm::chain),
     paper("netvm-latency", "latency over the offered load", NETVM, "figure 15", netvm::latency),
     paper("netvm-breakdown", "where the time of a packet goes", NETVM, "table I", netvm::breakdown),
@@ -109,6 +118,7 @@ impl Paper {
         for figure in &mut figures {
             figure.command = format!("millrace bench paper {} --{}", self.name, lab.effort.name);
             figure.source = Some(self.source());
+            figure.introduce(&lab.effort.sentence());
         }
         Ok(figures)
     }
@@ -136,9 +146,49 @@ mod tests {
         assert!((line_gbps(line_mpps(10.0, 1518.0), 1518.0) - 10.0).abs() < 1e-9);
     }
 
+    const PAGE: &str = include_str!("../../../../../../docs/papers.md");
+
+    /// The words in a text that begin with the front of an experiment's name, where a command has them.
+    fn named(text: &str) -> Vec<&str> {
+        let behind = text.match_indices("bench paper ").map(|(at, command)| &text[at + command.len()..]);
+        behind.filter_map(|rest| rest.split([' ', '`', '\n']).next()).collect()
+    }
+
+    #[test]
+    fn the_page_about_papers_names_every_experiment_and_no_other() {
+        let names = named(PAGE);
+        for name in &names {
+            assert!(
+                *name == "--list" || find(name).is_some(),
+                "docs/papers.md: there is no experiment `{name}`"
+            );
+        }
+        for paper in ALL {
+            assert!(names.contains(&paper.name), "docs/papers.md does not name `{}`", paper.name);
+        }
+    }
+
+    #[test]
+    fn the_page_about_papers_has_every_figure_and_table() {
+        let sections: Vec<&str> = PAGE.split("\n## ").skip(1).collect();
+        let figures = [8, 6, 7, 11, 18];
+        let tables: [&[&str]; 5] = [&["Table 1", "Table 2"], &["Table 1"], &["Table 1"], &[], &["Table I"]];
+        assert_eq!(sections.len(), figures.len());
+        for ((section, figures), tables) in sections.iter().zip(figures).zip(tables) {
+            let row = |what: &str| section.lines().find(|line| line.starts_with(&format!("| {what} |")));
+            let all = (1..=figures).map(|number| format!("Figure {number}"));
+            for what in all.chain(tables.iter().map(ToString::to_string)) {
+                let title = section.lines().next().unwrap_or_default();
+                let row = row(&what).unwrap_or_else(|| panic!("docs/papers.md: {title} has no {what}"));
+                let here = row.split('|').nth(3).unwrap_or_default().trim();
+                assert!(!here.is_empty(), "{title}, {what}: neither a command nor a reason");
+            }
+        }
+    }
+
     #[test]
     fn names_are_found_and_there_once() {
-        assert_eq!(ALL.len(), 22);
+        assert_eq!(ALL.len(), 27);
         for paper in ALL {
             assert_eq!(ALL.iter().filter(|other| other.name == paper.name).count(), 1, "{}", paper.name);
             assert!(find(paper.name).is_some() && !paper.source().is_empty() && !paper.about.is_empty());

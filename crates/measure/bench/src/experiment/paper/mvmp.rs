@@ -2,7 +2,7 @@
 
 use super::curves::{Row, crowded, over_sizes, saturated, stated};
 use crate::BenchError;
-use crate::experiment::lab::{Case, Lab, Mode, Nf};
+use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::experiment::taps::{SATURATING, taps};
 use crate::figure::{Axis, Figure};
 
@@ -48,18 +48,28 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let curves = [
         ("processes, one trust group", Nf::PROGRAM, Mode::PROCESS),
         ("processes, a trust group each", Nf::PROGRAM, Mode::APART),
-        ("one process, modular", Nf::L2, Mode::MODULAR),
-        ("one process, fused", Nf::L2, Mode::FUSED),
+        // Exchanged twice, addresses are what they were, and nothing would be left of two NFs in one
+        // function.
+        ("one process, L3, modular", Nf::L3, Mode::MODULAR),
+        ("one process, L3, fused", Nf::L3, Mode::FUSED),
     ];
     let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
     let cases = cases.map(|(count, (name, nf, mode))| {
         Case::point(name, count as f64, move |lab| saturated(lab, &vec![nf; count], mode, 64))
     });
+    let devices = "processes, a rootless device between each two";
+    let by_devices = (1..=most).map(|count| {
+        Case::point(devices, count as f64, move |lab| {
+            let path = lab.row_by_devices(&vec![Nf::PROGRAM; count], Mode::PROCESS)?;
+            trial::saturation(lab, &path, &lab.run_options(Mode::PROCESS, Some(64)))
+        })
+    });
+    let cases = cases.chain(by_devices);
     let sheet = lab.sheet(
         "mvmp-chain",
         "NFs in a row",
-        "L2 forwarding, 64-byte frames, over the number of NFs: programs in processes over shared memory, and the same as \
-         elements and as one function.",
+        "L2 forwarding, 64-byte frames, over the number of NFs: programs in processes over shared memory, linked to each other \
+         or, as in the paper, each to a rootless device, and L3 forwarders as elements and as one function.",
         (Axis::linear("NFs", ""), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, cases);
@@ -69,7 +79,10 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     figure.expect(values, &format!("{most} NFs carry more without copies (Mpps)"), |shared, copied| {
         shared > copied
     });
-    let values = (figure.at("one process, fused", last), figure.at("one process, modular", last));
+    let values = (figure.at(devices, 1.0), figure.at(devices, last));
+    let told = format!("through rootless devices {most} NFs carry what one does, within a tenth (Mpps)");
+    figure.expect(values, &told, |one, many| many > one * 0.9);
+    let values = (figure.at("one process, L3, fused", last), figure.at("one process, L3, modular", last));
     let told = format!("{most} NFs as one function carry more than as elements (Mpps)");
     figure.expect(values, &told, |fused, modular| fused > modular);
     let flat = (1..=most).map(|count| (count as f64, STATED));

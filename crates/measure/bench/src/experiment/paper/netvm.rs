@@ -7,7 +7,7 @@ use crate::experiment::breakdown::{self as stages, BreakdownOptions, Kind};
 use crate::experiment::deploy::deploy as deployed;
 use crate::experiment::dos::{DosOptions, dos as attacked};
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
-use crate::experiment::steering::steering as steered;
+use crate::experiment::steering::{by_class as steered_by_class, steering as steered};
 use crate::figure::{Axis, Expectation, Figure, Point, Series};
 use crate::load::{Batching, Observed, Offer};
 
@@ -145,7 +145,52 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let line = (1..=most.min(3)).map(|count| (count as f64, LINE));
     figure.paper("NetVM", &format!("{PLACE}: nearly line rate up to three VMs"), line);
     crowded(lab, &mut figure, most);
-    Ok(vec![figure])
+    Ok(vec![figure, chain_behind_switch(lab)])
+}
+
+/// The least NFs of the chain behind a switch: the switch, a firewall, an L3 forwarder.
+const LEAST_BEHIND: usize = 3;
+
+/// Section V.B: two fifths of the traffic leave by the first NF, and the rest goes on through a firewall and
+/// L3 forwarders.
+fn chain_behind_switch(lab: &mut Lab) -> Figure {
+    let most = lab.effort.most.max(LEAST_BEHIND);
+    let curves =
+        [("in processes", Mode::PROCESS), ("one process, modular", Mode::MODULAR), ("fused", Mode::CACHED)];
+    let cases = (LEAST_BEHIND..=most).flat_map(|count| curves.map(|curve| (count, curve)));
+    let cases = cases.map(|(count, (name, mode))| {
+        Case::point(name, count as f64, move |lab| {
+            let behind: Vec<Nf> = [Nf::FIREWALL].into_iter().chain(vec![Nf::L3; count - 2]).collect();
+            let path = lab.row_behind_switch(&behind, mode)?;
+            trial::saturation(lab, &path, &lab.run_options(mode, Some(64)))
+        })
+    });
+    let sheet = lab.sheet(
+        "netvm-chain-split",
+        "A chain that two fifths of the traffic leave early",
+        "An L2 switch sends two fifths of the flows out; the others go through a firewall and then through L3 forwarders. \
+         64-byte frames.",
+        (Axis::linear("NFs", ""), Axis::linear("throughput", "Mpps")),
+    );
+    let mut figure = lab.saturate(sheet, cases);
+    let (first, last) = (LEAST_BEHIND as f64, most as f64);
+    if most > LEAST_BEHIND {
+        for (name, _) in curves {
+            let told =
+                format!("{name}: {most} NFs carry little less than {LEAST_BEHIND}, within a fifth (Mpps)");
+            let values = (figure.at(name, first), figure.at(name, last));
+            figure.expect(values, &told, |few, many| many > few * 0.8);
+        }
+    }
+    let values = (figure.at("fused", last), figure.at("in processes", last));
+    let told = format!("{most} NFs carry more as one function (Mpps)");
+    figure.expect(values, &told, |fused, processes| fused > processes);
+    figure.paper("NetVM", &format!("{PLACE}: line rate with three VMs"), [(first, LINE)]);
+    figure.add_note(
+        "The paper states a small decrease where L3 switches are added at the end; it gives no numbers.",
+    );
+    crowded(lab, &mut figure, most);
+    figure
 }
 
 /// Figure 15: latency over the offered load.
@@ -231,7 +276,10 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 
 /// Figure 16: instances of an NF.
 pub fn steering(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    steered(lab, lab.effort.most.min(4), None)
+    let most = lab.effort.most.min(4);
+    let mut figures = steered(lab, most, None)?;
+    figures.extend(steered_by_class(lab, most)?);
+    Ok(figures)
 }
 
 /// Figure 17: how long it takes to start an NF.
@@ -252,4 +300,30 @@ pub fn dos(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         _ => DosOptions::MINIATURE,
     };
     Ok(attacked(lab, &options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Effort;
+    use crate::trial::closed::ClosedLoop;
+
+    /// What the first NF sends out itself, and what it hands on, are counted by its own elements.
+    #[test]
+    fn two_fifths_leave_behind_the_switch() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut tell = |_: &str| {};
+        let lab = Lab::new(Effort::MINIATURE, folder.path(), &mut tell);
+        for mode in [Mode::MODULAR, Mode::CACHED] {
+            let path = lab.row_behind_switch(&[Nf::FIREWALL, Nf::L3], mode).expect("written");
+            let chain = ClosedLoop::warmed_up(&path, &lab.run_options(mode, Some(64))).expect("it runs");
+            let report = chain.end().report;
+            let split = report.nodes.iter().find(|node| node.name == "nf1/split").expect("the switch");
+            let [out, rest] = split.outputs.as_slice() else { panic!("{:?}", split.outputs) };
+            let share = *out as f64 / (out + rest) as f64;
+            assert!((share - 0.4).abs() < 0.03, "{}: {share}", mode.name);
+            let checked = report.nodes.iter().filter(|node| node.class == "IPFilter").map(|node| node.input);
+            assert_eq!(checked.sum::<u64>(), *rest, "{}: the rest passes the firewall", mode.name);
+        }
+    }
 }
