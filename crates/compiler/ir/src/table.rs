@@ -313,8 +313,10 @@ pub unsafe trait Table: Send {
         None
     }
 
-    /// Whether a new record may end that of another key now, although there is room; `None` where none ever does.
-    fn may_end_others(&self) -> Option<bool> {
+    /// Whether a new record whose creation has this first argument, or any, may end that of another key now, although
+    /// there is room; `None` where none ever does.
+    fn may_end_others(&self, by: Option<u64>) -> Option<bool> {
+        let _ = by;
         None
     }
 

@@ -65,10 +65,33 @@ pub fn ask(chain: &Chain, launch: Launch) -> Result<Vec<NfAnswer>, String> {
             (false, Some(why)) => Some(why),
             (false, None) => Some(format!("NF `{}` was not waited for", nf.name)),
         };
-        let lines = instance.log.lines().lines;
-        // The host's own lines say when processes started and ended.
-        let lines = lines.into_iter().filter(|line| !line.starts_with("-- ")).collect();
+        let lines = last_process(&Vec::from(instance.log.lines().lines));
         NfAnswer { name: instances::family(&nf.name).to_string(), span: nf.span, kind, refusal, lines }
     };
     Ok(asked.iter().zip(&started).map(answer).collect())
+}
+
+/// What the last process wrote that wrote anything: one that ends is started again, and writes the same. The host's own
+/// lines say when processes started and ended.
+fn last_process(lines: &[String]) -> Vec<String> {
+    let is_own = |line: &&String| line.starts_with("-- ");
+    let mut processes = lines.split(|line| line.starts_with("-- started: ")).rev();
+    let last = processes.find(|of| of.iter().any(|line| !is_own(&line))).unwrap_or_default();
+    last.iter().filter(|line| !is_own(line)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_process;
+
+    #[test]
+    fn what_a_process_wrote_is_told_once() {
+        let written =
+            |lines: &[&str]| last_process(&lines.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let once = ["-- started: process 7", "no rule", "bye", "-- ended: exit status: 3"];
+        assert_eq!(written(&once), ["no rule", "bye"]);
+        assert_eq!(written(&[once, once].concat()), ["no rule", "bye"]);
+        assert_eq!(written(&[&once[..], &once[..1]].concat()), ["no rule", "bye"]);
+        assert!(written(&once[..1]).is_empty() && written(&[]).is_empty());
+    }
 }

@@ -83,6 +83,13 @@ pub trait Element: Send {
         false
     }
 
+    /// Whether a handler has its last value only when the element has stopped ([`Element::stop`]). All others that are
+    /// wanted of a run's end are read before elements drop what they hold.
+    fn counts_until_stopped(&self, handler: &str) -> bool {
+        let _ = handler;
+        false
+    }
+
     /// Whether its task has something to do, or may get it by itself: for the handler `scheduled`.
     fn is_scheduled(&self) -> bool {
         true

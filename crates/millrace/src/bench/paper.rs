@@ -29,7 +29,7 @@ pub struct EffortArgs {
     #[arg(long, conflicts_with = "full")]
     quick: bool,
 
-    /// Trials as RFC 9971 has them, and more rounds: hours
+    /// Trials as RFC 9971 has them, and more and longer rounds: about two hours
     #[arg(long)]
     full: bool,
 

@@ -59,8 +59,8 @@ pub struct Recorder {
     values: Vec<TermUse>,
     /// For each cell of the program, whether it only notes a time.
     noted: Vec<bool>,
-    /// The tables that the last packet asked for a record of its own.
-    asked: Vec<u16>,
+    /// The tables that the last packet asked for a record of its own, with the first argument of its creation.
+    asked: Vec<(u16, Option<u64>)>,
 }
 
 struct Walk<'a, 's, B: ?Sized> {
@@ -70,7 +70,7 @@ struct Walk<'a, 's, B: ?Sized> {
     frame: Frame<'a, B>,
     values: &'a mut [TermUse],
     noted: &'a [bool],
-    asked: &'a mut Vec<u16>,
+    asked: &'a mut Vec<(u16, Option<u64>)>,
     records: Vec<Record>,
     /// Changes of cells and records.
     effects: Vec<Inst>,
@@ -88,8 +88,9 @@ impl Recorder {
         Recorder { values, noted: noted_cells(program), ..Recorder::default() }
     }
 
-    /// The tables that the last packet asked for a record of its own, as far as its path was recorded.
-    pub fn asked(&self) -> &[u16] {
+    /// The tables that the last packet asked for a record of its own, as far as its path was recorded, each with the
+    /// first argument of its creation.
+    pub fn asked(&self) -> &[(u16, Option<u64>)] {
         &self.asked
     }
 
@@ -435,8 +436,8 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             Term::Lookup { table, key, args, rec, hit, miss, .. } => {
                 // An existing record is found by a creation as by a lookup.
                 let miss = args.is_none().then_some(*miss);
-                if miss.is_none() {
-                    self.asked.push(*table);
+                if let Some(args) = args {
+                    self.asked.push((*table, args.first().map(|first| self.get(*first).number)));
                 }
                 self.look_up(program, *table, key, (*rec, *hit), miss)?
             }

@@ -7,7 +7,7 @@ use super::{Choices, Setup, all_do_the_same, frame, tcp};
 /// is its place in the chain.
 struct Nf {
     text: &'static str,
-    /// Whether packets of a burst meet the element again: the order of lookups depends on the mode.
+    /// Whether packets of a burst meet the element again.
     turns_back: bool,
 }
 
@@ -125,11 +125,13 @@ fn chain(choices: &mut Choices<'_>) -> (String, bool) {
 pub fn fuzz_both_ways(data: &[u8]) -> u64 {
     let mut choices = Choices(data);
     let (text, turns_back) = chain(&mut choices);
-    let burst = if turns_back { 1 } else { 1 + choices.byte() % 64 };
+    // The bytes of kept chains in which packets turn back have no number for the burst here.
+    let burst = (!turns_back).then(|| 1 + choices.byte() % 64);
     let frames: Vec<Vec<u8>> = (0..4 + choices.byte() % 30).map(|_| frame(&mut choices)).collect();
     // Up to and beyond the timeouts of some mappings.
     let step_ns = [0, 0, 1_000_000, 20_000_000, 100_000_000, 400_000_000, 1_300_000_000][choices.byte() % 7];
     let more = choices.byte();
+    let burst = burst.unwrap_or_else(|| 1 + choices.byte() % 64);
     let frames = frames.into_iter().enumerate().flat_map(|(at, frame)| {
         let other = (more > 0).then(|| tcp::another(&frame, more + at)).flatten();
         [Some(frame), other]

@@ -429,11 +429,15 @@ impl Cache {
         drop_aside(std::mem::replace(&mut self.retired, old));
     }
 
-    /// The templates' program and its table; `None` until both exist.
-    pub(crate) fn program(&mut self, tables: &mut dyn Tables) -> Option<(&Engine, &mut dyn Tables)> {
+    /// The templates' program and its table for a burst at an input; `None` until both exist.
+    pub(crate) fn program(
+        &mut self,
+        tables: &mut dyn Tables,
+        input: usize,
+    ) -> Option<(&Engine, &mut dyn Tables)> {
         let front = self.program.as_ref()?;
         let entries = &mut self.entries.as_mut()?.entries;
-        entries.begin(self.makers.may_end_others(tables));
+        entries.begin(self.makers.may_end_others(tables, input));
         Some((&front.engine, entries))
     }
 
@@ -517,7 +521,7 @@ impl Cache {
             Err(refusal) => Some(refusal),
         };
         if refusal != Some(Refusal::New)
-            && !self.makers.may_be_ended(self.follower.asked())
+            && !self.makers.may_end(self.follower.asked())
             && let Some(entries) = &mut self.entries
         {
             entries.note_harmless(&key);

@@ -1,6 +1,6 @@
 //! The tables in which a region's program makes records: whether a new record may end one that entries use.
 
-use ir::{Tables, Term};
+use ir::{BlockId, Inst, Program, Tables, Term, Value};
 use std::collections::BTreeSet;
 
 /// With room for so many records, or for half of what a table holds, it is not short of room any more.
@@ -9,24 +9,38 @@ const ROOM: usize = 512;
 /// be in its way.
 const MOST_MADE: usize = 64;
 
+/// Where packets that enter by one input of a program may make records.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Maker {
+    input: usize,
+    table: usize,
+    /// The first argument of the creation, if it is the same for all packets.
+    by: Option<u64>,
+}
+
 /// The tables in which a program makes records.
 pub(crate) struct Makers {
     tables: Vec<usize>,
-    /// Those among them in which a new record may end another one although there is room.
-    ending: Vec<usize>,
+    all: Vec<Maker>,
+    /// Those among them whose new records may end another one although there is room.
+    ending: Vec<Maker>,
     /// For how many packets they have room for sure.
     room_for: usize,
 }
 
 impl Makers {
     /// Those of a program.
-    pub fn of(program: &ir::Program) -> Makers {
-        let made_at = |block: &ir::Block| match block.term {
-            Term::Lookup { table, args: Some(_), .. } => Some(usize::from(table)),
-            _ => None,
-        };
-        let tables: BTreeSet<usize> = program.blocks.iter().filter_map(made_at).collect();
-        Makers { tables: tables.into_iter().collect(), ending: vec![], room_for: 0 }
+    pub fn of(program: &Program) -> Makers {
+        let inputs = program.entries.iter().enumerate();
+        let all: BTreeSet<Maker> =
+            inputs.flat_map(|(input, entry)| makers_behind(program, input, *entry)).collect();
+        let tables: BTreeSet<usize> = all.iter().map(|maker| maker.table).collect();
+        Makers {
+            tables: tables.into_iter().collect(),
+            all: all.into_iter().collect(),
+            ending: vec![],
+            room_for: 0,
+        }
     }
 
     /// Whether there are none.
@@ -54,22 +68,28 @@ impl Makers {
         let rooms = self.tables.iter().filter_map(|table| tables.table(*table)?.room());
         let left = rooms.map(|room| room.left).min().unwrap_or(usize::MAX);
         self.room_for = (left / MOST_MADE).saturating_sub(packets);
-        let may_end = |table: &&usize| tables.table(**table).is_some_and(|it| it.may_end_others().is_some());
+        let may_end = |maker: &&Maker| {
+            tables.table(maker.table).is_some_and(|it| it.may_end_others(maker.by).is_some())
+        };
         self.ending.clear();
-        self.ending.extend(self.tables.iter().filter(may_end));
+        self.ending.extend(self.all.iter().filter(may_end));
         left < packets
     }
 
-    /// Whether a new record may end another one now although there is room.
-    pub fn may_end_others(&self, tables: &mut dyn Tables) -> bool {
-        self.ending
-            .iter()
-            .any(|table| tables.table(*table).is_none_or(|table| table.may_end_others() == Some(true)))
+    /// Whether a new record of a packet that enters by this input may end another one now although there is room.
+    pub fn may_end_others(&self, tables: &mut dyn Tables, input: usize) -> bool {
+        self.ending.iter().filter(|maker| maker.input == input).any(|maker| {
+            tables.table(maker.table).is_none_or(|table| table.may_end_others(maker.by) == Some(true))
+        })
     }
 
-    /// Whether a packet that asked these tables may have such a record.
-    pub fn may_be_ended(&self, asked: &[u16]) -> bool {
-        asked.iter().any(|table| self.ending.contains(&usize::from(*table)))
+    /// Whether a record by which a packet asked these tables, each with the first argument of its creation, may end
+    /// another one.
+    pub fn may_end(&self, asked: &[(u16, Option<u64>)]) -> bool {
+        let is_same = |maker: &Maker, table: u16, by: Option<u64>| {
+            maker.table == usize::from(table) && (by.is_none() || maker.by.is_none() || maker.by == by)
+        };
+        asked.iter().any(|(table, by)| self.ending.iter().any(|maker| is_same(maker, *table, *by)))
     }
 
     /// Whether every table has room for a while.
@@ -86,4 +106,31 @@ impl Makers {
             }
         }
     }
+}
+
+/// Where packets that enter a program at a block may make records.
+fn makers_behind(program: &Program, input: usize, entry: BlockId) -> Vec<Maker> {
+    let mut is_reached = vec![false; program.blocks.len()];
+    let (mut open, mut makers) = (vec![entry], vec![]);
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut is_reached[at.index()], true) {
+            continue;
+        }
+        let term = &program.block(at).term;
+        if let Term::Lookup { table, args: Some(args), .. } = term {
+            let by = args.first().and_then(|first| constant(program, *first));
+            makers.push(Maker { input, table: usize::from(*table), by });
+        }
+        open.extend(term.successors());
+    }
+    makers
+}
+
+/// The number that a value always is.
+fn constant(program: &Program, value: Value) -> Option<u64> {
+    let insts = program.blocks.iter().flat_map(|block| &block.insts);
+    insts.filter(|(yields, _)| *yields == Some(value)).find_map(|(_, inst)| match inst {
+        Inst::Const(number) => Some(*number),
+        _ => None,
+    })
 }

@@ -113,7 +113,7 @@ impl Worker {
         cache.heed(&mut tables, self.now_ns);
         let place = region.cells.clone();
         let cells = &mut self.cells[place.clone()];
-        let Some((engine, entries)) = cache.program(&mut tables) else {
+        let Some((engine, entries)) = cache.program(&mut tables, entry.input) else {
             let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
             cache.count(0, list.len());
             cache.learn(entry.input, packets, list, &mut state);

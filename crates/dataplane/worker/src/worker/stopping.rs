@@ -97,6 +97,10 @@ impl Worker {
             for at in 0..self.ending.last.len() {
                 let LastValue { node, handler, .. } = &self.ending.last[at];
                 let (node, handler) = (*node, handler.clone());
+                let element = self.nodes[node].element.as_ref();
+                if element.is_some_and(|element| element.counts_until_stopped(&handler)) {
+                    continue;
+                }
                 let value = diag::caught(|| self.read_here(node, &handler)).unwrap_or_else(Err);
                 self.ending.last[at].value = Some(value);
             }

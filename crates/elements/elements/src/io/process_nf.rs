@@ -444,6 +444,11 @@ impl Element for ProcessNf {
         self.link.holds_run()
     }
 
+    /// Its process reads what it was given until it ends.
+    fn counts_until_stopped(&self, handler: &str) -> bool {
+        !matches!(handler, "state" | "pid" | "kind")
+    }
+
     fn take_warnings(&mut self) -> Vec<String> {
         let mut warnings: Vec<String> = self.failed.take().into_iter().collect();
         warnings.extend(self.link.take_warnings());

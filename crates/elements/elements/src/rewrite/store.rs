@@ -100,18 +100,21 @@ impl Mappings {
         }
     }
 
-    /// Whether a new mapping may have the replies of another one, which goes; `None` where none ever does. Flows that are
-    /// kept as they are find each other's mappings. Inputs that choose what is free take nobody's replies. Where one
-    /// input spreads flows over servers, two of them become the same only if they went to different addresses.
-    pub(super) fn may_take_reply_keys(&self) -> Option<bool> {
+    /// Whether a new mapping of an input, or of any, may have the replies of another one, which goes; `None` where none
+    /// ever does. Flows that are kept as they are find each other's mappings. Inputs that choose what is free take
+    /// nobody's replies. Where one input spreads flows over servers, two of them become the same only if they went to
+    /// different addresses.
+    pub(super) fn may_take_reply_keys(&self, input: Option<u64>) -> Option<bool> {
         let keeps = |spec: &Spec| matches!(spec, Spec::Keep(_) | Spec::Drop | Spec::Pass(_));
         let all = |is: &dyn Fn(&Spec) -> bool| self.inputs.iter().all(|input| is(&input.spec));
-        if all(&Spec::chooses_free) || all(&keeps) {
+        let input = input.and_then(|input| self.inputs.get(usize::try_from(input).ok()?));
+        let chooses_free = input.map_or_else(|| all(&Spec::chooses_free), |input| input.spec.chooses_free());
+        if chooses_free || all(&keeps) {
             return None;
         }
-        let has_taken = self.inputs.iter().any(|it| it.count > 0 && !it.spec.chooses_free());
         let makers = self.inputs.iter().filter(|it| !matches!(it.spec, Spec::Drop | Spec::Pass(_))).count();
         let is_simple = makers == 1 && self.settings.kind == Kind::Ports && self.endpoints.is_none();
+        let has_taken = self.inputs.iter().any(|it| it.count > 0 && !it.spec.chooses_free());
         Some(has_taken && (!is_simple || self.targets.may_become_one()))
     }
 

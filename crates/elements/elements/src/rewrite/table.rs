@@ -109,8 +109,8 @@ unsafe impl Table for SharedMappings {
         self.with(|mappings| mappings.room())
     }
 
-    fn may_end_others(&self) -> Option<bool> {
-        self.with(|mappings| mappings.may_take_reply_keys()).unwrap_or(Some(true))
+    fn may_end_others(&self, by: Option<u64>) -> Option<bool> {
+        self.with(|mappings| mappings.may_take_reply_keys(by)).unwrap_or(Some(true))
     }
 
     fn note_merged(&mut self, is_merged: bool) {
