@@ -31,7 +31,6 @@ pub fn stops_sources(class: &str) -> bool {
 const ELSEWHERE: &[(&str, &str)] = &[
     ("LookupIPRoute", "Click calls it RadixIPLookup today: use that, or DirectIPLookup"),
     ("LookupIPRouteMP", "use RadixIPLookup: every worker has the whole table"),
-    ("LookupIP6Route", "use RadixIP6Lookup or another of the lookups that `millrace elements` lists"),
     ("AverageCounterMP", "use AverageCounter: every worker counts for itself, and handlers add up"),
 ];
 

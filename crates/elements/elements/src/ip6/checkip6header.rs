@@ -7,8 +7,12 @@ use click::config::parse;
 use element::{BoxElement, Class, Configure, PortCodes, StateScope, Work};
 use ir::expr::{load, packet_len};
 use ir::{BlockId, Builder};
-use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
+use packet::field::{Base, IP6_NXT, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
+use packet::view::ipv6::extension::{is_extension, walk};
+use packet::view::ipv6::{Ipv6, Ipv6Facts};
+use shm::Packet;
 use shm::burst::Batch;
+use shm::bytes::PacketBytes;
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
@@ -17,16 +21,16 @@ pub const CLASS: Class = Class {
     name: "CheckIP6Header",
     summary: "checks IPv6 header",
     page: "\
-# CheckIP6Header([BADADDRS, OFFSET])
+# CheckIP6Header([BADADDRS, OFFSET, keyword PROCESS_EH])
 
 Checks that packets have a valid IPv6 header: length, version, payload length and source address. Sets the header
 annotations and cuts off bytes behind the payload length.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; bad packets are pushed out of output 1
 - **arguments**: `BADADDRS`: addresses that are bad sources, beside the one of all ones; `OFFSET`
-  (default 0): bytes before the IPv6 header
+  (default 0): bytes before the IPv6 header; `PROCESS_EH` (default false): follows extension headers
 - **annotations**: sets the network and the transport header; the latter is what follows the fixed
-  header, an extension header if there is one
+  header, an extension header if there is one, or with `PROCESS_EH` what follows these
 - **handlers**: `drops` (read): bad packets
 - **drop reasons**: `tiny-packet`, `bad-ip6-version`, `bad-payload-length`, `bad-source-address`
 - **difference**: nothing is printed for the first bad packet, because bad packets are counted by
@@ -59,6 +63,8 @@ const HEADER: u16 = packet::view::ipv6::HEADER_BYTES as u16;
 
 struct CheckIp6Header {
     offset: u16,
+    /// Whether the transport header is behind extension headers.
+    follows: bool,
     bad_sources: BTreeSet<(u64, u64)>,
 }
 
@@ -67,9 +73,10 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     cx.transparent(|args| {
         let bad = args.positional("BADADDRS", parse::list(parse::ip6)).unwrap_or_default();
         let offset = args.positional("OFFSET", offset).unwrap_or(0);
+        let follows = args.keyword("PROCESS_EH", parse::bool).unwrap_or(false);
         let all_ones = Ipv6Addr::from(u128::MAX);
         let bad_sources = bad.into_iter().chain([all_ones]).map(halves).collect();
-        let check = CheckIp6Header { offset, bad_sources };
+        let check = CheckIp6Header { offset, follows, bad_sources };
         Some(Checker { complaints: Complaints::silent(&FAULTS, element), check })
     })
 }
@@ -81,6 +88,17 @@ impl CheckIp6Header {
         for (bad_high, bad_low) in &self.bad_sources {
             f.check((high ^ *bad_high) | (low ^ *bad_low), bad);
         }
+    }
+}
+
+/// Sets the transport header to what is behind the extension headers of a checked packet; leaves it where one of
+/// these is not valid.
+fn follow(packet: &mut Packet, offset: usize) {
+    let bytes = PacketBytes::new(packet);
+    let Ok(Ipv6Facts { payload, end, next_header, .. }) = Ipv6::at(offset).check(&bytes) else { return };
+    let Ok(headers) = walk(&bytes, payload, end, next_header) else { return };
+    if let Some(place) = u16::try_from(headers.payload).ok().and_then(|at| packet.data().checked_add(at)) {
+        packet.trans = place;
     }
 }
 
@@ -96,6 +114,12 @@ impl Check for CheckIp6Header {
         f.check(end.at_most(packet_len()), bad.of(LENGTH));
         self.check_source(f, bad.of(SOURCE));
         f.set_base(Base::Trans, u64::from(front));
+        if self.follows {
+            let (extended, plain) = (f.slow_block("extension-header"), f.block());
+            let kinds = (0..=u8::MAX).filter(|kind| is_extension(*kind));
+            f.switch(load(IP6_NXT), kinds.map(|kind| (u64::from(kind), extended)).collect(), plain);
+            f.at(plain);
+        }
         f.take(end);
         f.check(packet_len().equals(end), chain);
         f.emit(0);
@@ -103,6 +127,9 @@ impl Check for CheckIp6Header {
 
     fn slow(&self, complaints: &mut Complaints, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         let (offset, front) = (usize::from(self.offset), usize::from(self.offset + HEADER));
+        if self.follows {
+            batch.list().iter().for_each(|&index| follow(batch.packet_mut(index), offset));
+        }
         complaints.trim(batch, |bytes| front + IP6_PLEN.load(bytes, offset).unwrap_or(0) as usize);
     }
 }

@@ -80,8 +80,18 @@ fn kind(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
     }
 }
 
+/// The source of errors: an address that packets can be sent to.
+fn source(text: &Spanned, names: &dyn Names) -> Parsed<Ipv6Addr> {
+    let address = parse::ip6(text, names)?;
+    if address.is_unspecified() || address.is_multicast() {
+        let message = format!("`{text}` cannot be the source of a packet");
+        return Err(Diagnostic::error(text.span, message).help("write an address of this router"));
+    }
+    Ok(address)
+}
+
 fn make(args: &mut Args<'_>) -> Option<Icmp6Error> {
-    let src = args.mandatory_positional("SRC", parse::ip6);
+    let src = args.mandatory_positional("SRC", source);
     let kind = args.mandatory_positional("TYPE", kind);
     let code = args.mandatory_positional("CODE", parse::u8);
     let (src, kind, code) = (src?, kind?, code?);

@@ -21,14 +21,14 @@ Looks each packet's IPv6 destination annotation up by longest prefix, sets the a
 gateway where it has one, and sends the packet out of the route's output.
 
 - **ports**: 1 input, any number of outputs, push
-- **arguments**: routes: an address or prefix, a gateway (`::` is none) or nothing, an output number. Of
-  two routes for one prefix the first counts
+- **arguments**: routes: an address or prefix, a gateway (`::` is none) or nothing, an output number. A route
+  replaces an earlier one for its prefix
 - **annotations**: reads and writes `DST_IP6`
-- **handlers**: `table` (read): the routes; `add` (write): a route; `remove` (write): a prefix; `ctrl`
-  (write): lines of `add` or `remove` and what these take, up to the first that is wrong
+- **handlers**: `table` (read): the routes; `add` (write): a route, which replaces the one for its prefix; `remove`
+  (write): a prefix; `ctrl` (write): lines of `add` or `remove` and what these take, up to the first that is wrong
 - **drop reasons**: `no-route`: no prefix covers the address
-- **difference**: `add` refuses a route for a prefix that has one, because Click keeps both and never
-  uses the second; `table` lists routes by address, because that is how they are kept
+- **difference**: `table` lists routes by address, because that is how they are kept; `remove` of a prefix without
+  route fails, where Click does nothing
 ",
     codes: PortCodes::SORTER,
     state: StateScope::PerWorker,
@@ -49,13 +49,14 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         let Some((network, hop)) = args.read(&text, line::route(outputs)) else { continue };
         if routes.exact(network.0, network.1).is_some() {
             again.push(text.span);
-        } else if let Err(error) = routes.set(network.0, network.1, hop) {
+        }
+        if let Err(error) = routes.set(network.0, network.1, hop) {
             args.error(text.span, error.to_string());
         }
     }
     let fine = args.finish();
     for place in again {
-        cx.diags.warning(place, "a route for this prefix stands earlier and counts");
+        cx.diags.warning(place, "a route for this prefix stands earlier: this one replaces it");
     }
     fine.then(|| BoxElement::transparent(Lookup { routes, outputs }))
 }
@@ -71,9 +72,6 @@ fn show_route(address: u128, len: u8, Hop { gateway, port }: Hop) -> String {
 impl Lookup {
     fn add(&mut self, text: &str) -> Result<(), String> {
         let (network, hop) = written(text, line::route(self.outputs))?;
-        if self.routes.exact(network.0, network.1).is_some() {
-            return Err(format!("there is a route for {}", show(network)));
-        }
         self.routes.set(network.0, network.1, hop).map_err(|error| error.to_string())
     }
 
@@ -111,7 +109,8 @@ impl Element for Lookup {
 
 impl Lookup {
     fn control(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        value.lines().map(str::trim).filter(|line| !line.is_empty()).try_for_each(|line| {
+        let is_command = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        value.lines().map(str::trim).filter(is_command).try_for_each(|line| {
             match line.split_once(char::is_whitespace) {
                 Some(("add", route)) => self.add(route),
                 Some(("remove", prefix)) => self.remove(prefix),
@@ -122,7 +121,10 @@ impl Lookup {
 }
 
 const HANDLERS: &[Row<Lookup>] = &[
-    Row::read("table", |lookup, _| Some(lookup.routes.dump(show_route))),
+    Row::read("table", |lookup, _| {
+        let routes = lookup.routes.dump(show_route);
+        Some(if routes.is_empty() { routes } else { format!("# Active routes\n{routes}") })
+    }),
     Row::write("add", |lookup, route, _| lookup.add(route)),
     Row::write("remove", |lookup, prefix, _| lookup.remove(prefix)),
     Row::write("ctrl", Lookup::control),

@@ -4,6 +4,7 @@ use super::address::destination;
 use super::ndadvertiser::{read, solicit};
 use crate::ether::header::{EtherHeader, HEADER_BYTES as ETHER_BYTES, TYPE_IP6};
 use click::config::parse;
+use element::value::ether_text;
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use packet::MacAddr;
 use packet::view::nd;
@@ -226,7 +227,7 @@ impl Solicitor {
     fn table(&self, _cells: &[u64]) -> Option<String> {
         let lines = self.neighbors.iter().map(|(address, entry)| {
             let station = entry.link_address.unwrap_or(MacAddr([0; 6]));
-            format!("{address} {} {station}", u8::from(entry.link_address.is_some()))
+            format!("{address} {} {}", u8::from(entry.link_address.is_some()), ether_text(station.0))
         });
         let mut lines: Vec<String> = lines.collect();
         lines.sort_unstable();

@@ -109,7 +109,9 @@ fn no_error_is_sent_where_none_may_be() {
         check(&answer(config, &link(PacketType::Multicast)));
     }
     assert_eq!(answer("4, 1", &TestPacket::ip(&udp6(SRC, "ff02::1", b""))).exit, dropped("bad-destination"));
-    for (config, count) in [("", 3), ("1.2.3.4, 5, 256", 3), ("::1, 3, 0, 0", 1)] {
+    for (config, count) in
+        [("", 3), ("1.2.3.4, 5, 256", 3), ("::1, 3, 0, 0", 1), ("::, 3, 0", 1), ("ff02::1, 3, 0", 1)]
+    {
         let mistakes = Rig::try_new("ICMP6Error", config, 1, 1).err().unwrap();
         assert_eq!(mistakes.lines().count(), count, "{config}: {mistakes}");
     }

@@ -8,7 +8,7 @@ fn bare(bytes: &[u8]) -> TestPacket {
 }
 
 /// Runs odd packets and lets the rig compare evaluator and machine code.
-fn differential6(class: &str, config: &str, outputs: usize) {
+pub(super) fn differential6(class: &str, config: &str, outputs: usize) {
     let mut rig = Rig::new(class, config, 1, outputs);
     rig.push(0, &odd_packets());
     crate::testing::differential(class, config, 1, outputs);
@@ -27,6 +27,31 @@ fn a_good_packet_gets_its_annotations_and_loses_its_padding() {
     long.extend([9; 7]);
     let out = Rig::new("CheckIP6Header", "", 1, 1).push_one(0, &bare(&long));
     assert_eq!((out.exit, out.packet.bytes.len()), (Exit::Port(0), 4048));
+}
+
+#[test]
+fn extension_headers_are_followed_if_that_is_asked_for() {
+    // Destination options, an atomic fragment, UDP; and padding.
+    let udp = udp6(SRC, DST, b"hello");
+    let mut extended = udp[..40].to_vec();
+    extended[6] = 60;
+    extended.extend([44, 0, 1, 4, 0, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 7]);
+    extended.extend(&udp[40..]);
+    extended[5] += 16;
+    let mut padded = frame6(&extended);
+    padded.bytes.extend([9; 5]);
+    for (config, trans) in [("OFFSET 14, PROCESS_EH true", 70), ("OFFSET 14", 54)] {
+        let out = Rig::new("CheckIP6Header", config, 1, 1).push_one(0, &padded);
+        assert_eq!((out.exit, &out.packet.bytes[14..]), (Exit::Port(0), &extended[..]), "{config}");
+        assert_eq!((out.packet.net, out.packet.trans), (Some(14), Some(trans)), "{config}");
+    }
+    let mut rig = Rig::new("CheckIP6Header", "PROCESS_EH true", 1, 2);
+    let out = rig.push(0, &[bare(&udp), bare(&extended[..45])]);
+    assert_eq!((out[0].packet.trans, exits(&out)), (Some(40), vec![Exit::Port(0), Exit::Port(1)]));
+    // Options that reach beyond the packet.
+    extended[41] = 9;
+    assert_eq!(rig.push_one(0, &bare(&extended)).packet.trans, Some(40));
+    differential6("CheckIP6Header", "PROCESS_EH true", 2);
 }
 
 #[test]

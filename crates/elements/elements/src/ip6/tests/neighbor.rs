@@ -131,7 +131,7 @@ fn an_unknown_neighbor_is_asked_and_his_packet_kept() {
             (icmp[0], &icmp[8..24], &icmp[24..26], &icmp[26..]),
             (135, &address(TARGET).octets()[..], &[1, 1][..], &OWN_ADDRESS[..])
         );
-        assert_eq!(rig.read("table"), "2001:db8::5 0 00:00:00:00:00:00");
+        assert_eq!(rig.read("table"), "2001:db8::5 0 00-00-00-00-00-00");
 
         let out = rig.push(1, &[advertisement(0x60, TARGET)]);
         assert_eq!(out.len(), 2);
@@ -139,7 +139,7 @@ fn an_unknown_neighbor_is_asked_and_his_packet_kept() {
         assert_sent(&out[1], &first, PEER);
         let second = packet_to(TARGET);
         assert_sent(&rig.push(0, std::slice::from_ref(&second))[0], &second, PEER);
-        assert_eq!(rig.read("table"), "2001:db8::5 1 02:00:00:00:00:02");
+        assert_eq!(rig.read("table"), "2001:db8::5 1 02-00-00-00-00-02");
         assert_eq!(rig.read("stats"), "0 packets killed\n1 ND Solicitation Message sent");
         let counters = rig.host().node_counters;
         assert_eq!((counters[NodeCounter::Held as usize], counters[NodeCounter::Released as usize]), (1, 1));
@@ -185,7 +185,7 @@ fn wrong_advertisements_change_nothing() {
         assert_eq!(exits(&rig.push(1, &[packet])), std::slice::from_ref(&bad));
     }
     assert_eq!(exits(&rig.push(1, &[advertisement(0x60, "2001:db8::77")])), [dropped("advertisement")]);
-    assert_eq!(rig.read("table"), "2001:db8::5 0 00:00:00:00:00:00");
+    assert_eq!(rig.read("table"), "2001:db8::5 0 00-00-00-00-00-00");
 }
 
 #[test]
