@@ -1,10 +1,12 @@
-//! Packet sources, and elements that print, sample and measure. None but `IPPrint` depends on a protocol.
+//! Packet sources, and elements that print, sample and measure. None but `IPPrint` and
+//! `IP6Print` depend on a protocol.
 
 use element::Class;
 
 mod average_counter;
 mod data;
 mod frame_source;
+mod ip6_print;
 mod ip_line;
 mod ip_print;
 mod print;
@@ -16,6 +18,7 @@ mod set_timestamp;
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[
     &average_counter::CLASS,
+    &ip6_print::CLASS,
     &ip_print::CLASS,
     &print::CLASS,
     &random_sample::CLASS,

@@ -1,10 +1,9 @@
 //! `AddressTranslator`: other addresses and ports for IPv6 packets.
 
-use super::header::{Head, checksum_at, read6};
+use super::header::{Head, checksum_at, from_ip, read6};
 use click::config::{Args, parse, split_words};
 use diag::{Span, Spanned};
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
-use elements::ip::header::from_network;
 use packet::Access;
 use packet::checksum::Delta;
 use packet::view::protocol::{ICMP6, TCP, UDP};
@@ -27,7 +26,8 @@ packet that an ICMPv6 error quotes.
 
 - **ports**: 2 inputs, 2 outputs, push: packets from inside come by input 0 and leave by output 0, those from
   outside by input and output 1
-- **needs**: the network header annotation
+- **annotations**: the IP header begins where the network header annotation says; where that is unset, with the
+  packet's first byte
 - **arguments**: `N`: the number of given mappings. `PORTS`: whether they have ports. `MAPPING`: `INNER
   OUTER`, or `INNER PORT OUTER PORT`. `DYNAMIC`: whether further ones are made; then `DYNAMIC_PORTS` (false:
   one of the ADDRESSES for each inner address; true: a port of `ADDRESS FIRST LAST` for each flow),
@@ -307,7 +307,7 @@ impl AddressTranslator {
     }
 
     fn translate(&mut self, packet: &Packet, from_inside: bool, now_ns: u64) -> Result<(), usize> {
-        let mut from_net = from_network(packet).ok_or(NO_IP6_HEADER)?;
+        let mut from_net = from_ip(packet).ok_or(NO_IP6_HEADER)?;
         let bytes = PacketBytes::new(&from_net);
         let mut head = std::mem::take(&mut self.head);
         head.resize(bytes.len().min(MOST_BYTES), 0);

@@ -1,8 +1,11 @@
 //! IPv4 and IPv6 headers, with what the other protocol has a place for.
 
+use elements::ip::header::from_network;
 use packet::Access;
 use packet::checksum;
 use packet::view::protocol::{DCCP, TCP, UDP, UDP_LITE};
+use shm::Packet;
+use shm::descriptor::NO_HEADER;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub const IP4_BYTES: usize = 20;
@@ -50,6 +53,11 @@ impl<A> Head<A> {
     pub fn is_first(&self) -> bool {
         self.fragment.is_none_or(|fragment| fragment.offset == 0)
     }
+}
+
+/// The packet from its IP header on: that is its first byte where no header is marked, as Click's translators take it.
+pub fn from_ip(packet: &Packet) -> Option<Packet> {
+    if packet.net == NO_HEADER { Some(*packet) } else { from_network(packet) }
 }
 
 /// Reads an IPv4 header, whose payload may be cut off.

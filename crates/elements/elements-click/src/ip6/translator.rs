@@ -1,5 +1,6 @@
 //! `ProtocolTranslator46` and `ProtocolTranslator64`.
 
+use super::header::from_ip;
 use super::prefix::Prefix;
 use super::translate::{
     LEAST_MTU6, NO_IP_HEADER, NO_ROOM, REASONS, Rules, TOO_BIG, fragments, to_ip4, to_ip6,
@@ -7,7 +8,7 @@ use super::translate::{
 use click::config::{Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
-use elements::ip::header::{first_id, from_network};
+use elements::ip::header::first_id;
 use packet::Access;
 use shm::Packet;
 use shm::burst::Batch;
@@ -27,13 +28,14 @@ updated; a wrong one stays wrong.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic. Packets that are not translated leave as they are by output 1,
   where that is wired and packets are pushed
-- **needs**: the network header annotation; bytes in front of that header are removed
 - **arguments**: `PREFIX` (default `::ffff:0:0/96`, as in Click): of 32, 40, 48, 56, 64 or 96 bits, such as
   `64:ff9b::/96`; `DECREMENT_TTL` (default true): the TTL gets one less, as by any router; false where another
   element does that
 - **fragments**: those of IPv4 get a fragment header. A packet that may be fragmented (its don't-fragment bit
   is 0) leaves in parts of 1280 bytes, which every link of IPv6 takes
-- **annotations**: the MAC header is unset, network and transport header are those of the new packet
+- **annotations**: the IP header begins where the network header annotation says, and bytes in front of it are removed;
+  where that is unset, it begins with the packet's first byte. Afterwards the MAC header is unset, network and transport
+  header are those of the new packet
 - **handlers**: `translated` (read)
 - **drop reasons**, of packets that do not leave by output 1: `no-ip-header`, `ttl-expired`, `source-route`,
   `no-equivalent` (an ICMP message that IPv6 has not), `zero-checksum` (a UDP fragment without checksum),
@@ -58,12 +60,13 @@ direction of ProtocolTranslator46.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic. Packets that are not translated leave as they are by output 1,
   where that is wired and packets are pushed
-- **needs**: the network header annotation; bytes in front of that header are removed
 - **arguments**: `PREFIX`, `DECREMENT_TTL`: as in ProtocolTranslator46; `ERROR_SOURCE`: an IPv4 address that
   ICMP errors of routers get whose own address has none embedded (RFC 6791)
 - **fragments**: a fragment header becomes IPv4's fields. Whole packets of more than 1260 bytes get the
   don't-fragment bit, smaller ones an identification
-- **annotations**: the MAC header is unset, network and transport header are those of the new packet
+- **annotations**: the IP header begins where the network header annotation says, and bytes in front of it are removed;
+  where that is unset, it begins with the packet's first byte. Afterwards the MAC header is unset, network and transport
+  header are those of the new packet
 - **handlers**: `translated` (read)
 - **drop reasons**, of packets that do not leave by output 1: those of ProtocolTranslator46, and
   `no-ip4-address`: an address has another prefix
@@ -150,7 +153,7 @@ fn replace(packet: &mut Packet, bytes: &[u8], work: &mut Work<'_>) -> bool {
 impl Translator {
     /// Translates a packet; the parts that leave behind it are in `parts`.
     fn translate(&mut self, packet: &mut Packet, work: &mut Work<'_>) -> Result<(), usize> {
-        let from_net = from_network(packet).ok_or(NO_IP_HEADER)?;
+        let from_net = from_ip(packet).ok_or(NO_IP_HEADER)?;
         let bytes = PacketBytes::new(&from_net);
         if bytes.len() > MOST_BYTES {
             return Err(NO_IP_HEADER);
@@ -176,7 +179,7 @@ impl Translator {
             self.cut(packet, work)?;
             std::mem::swap(&mut self.new, &mut self.part);
         }
-        let front = packet.net.saturating_sub(packet.data());
+        let front = from_net.data().saturating_sub(packet.data());
         // A chain whose first segment ends before the header has no room either.
         let placed = packet.pull(front.into()) && replace(packet, &self.new, work);
         self.translated += u64::from(placed);

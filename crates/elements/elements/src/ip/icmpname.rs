@@ -48,7 +48,7 @@ fn named(what: &str, text: &Spanned, names: &dyn Names, known: &[(&'static str, 
 }
 
 /// Reads any ICMP type.
-pub(super) fn any_type(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
+pub fn any_type(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
     named("type", text, names, ICMP_TYPES)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn error_type(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
 }
 
 /// Reads a code of an ICMP type.
-pub(super) fn code(kind: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<u8> {
+pub fn code(kind: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<u8> {
     move |text, names| {
         let known = CODES.iter().find(|(of, _)| *of == kind).map_or(&[][..], |(_, codes)| codes);
         named("code", text, names, known)

@@ -18,7 +18,7 @@ mod fixipsrc;
 pub mod header;
 mod icmperror;
 mod icmpipencap;
-mod icmpname;
+pub mod icmpname;
 mod ipaddress;
 mod ipfragmenter;
 mod ipgwoptions;
@@ -29,7 +29,7 @@ mod setannobyte;
 mod setipchecksum;
 mod settransport;
 mod storeipaddress;
-mod tos;
+pub(crate) mod tos;
 pub(crate) mod value;
 
 /// The classes of this folder.

@@ -102,7 +102,8 @@ static SET_ECN: Setter = Setter {
     parse: ecn,
 };
 
-fn ecn(text: &Spanned, _names: &dyn Names) -> Parsed<u8> {
+/// Reads the ECN bits by name or number.
+pub(crate) fn ecn(text: &Spanned, _names: &dyn Names) -> Parsed<u8> {
     match text.as_str() {
         "0" | "no" | "-" => Ok(0),
         "1" | "ect1" | "ECT(1)" => Ok(1),

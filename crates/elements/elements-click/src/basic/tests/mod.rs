@@ -1,6 +1,7 @@
 use crate::testing::{Exit, Rig, TestPacket, differential, dropped, mistakes};
 
 mod frame_source;
+mod ip6_print;
 mod ip_print;
 mod print;
 mod resize;

@@ -6,6 +6,8 @@ use element::testing::{Out, exits};
 use etherparse::{Icmpv4Type, Icmpv6Slice, Ipv6HeaderSlice, PacketBuilder, icmpv4};
 use packet::Access;
 
+mod headers;
+
 const PREFIX: &str = "PREFIX 64:ff9b::/96";
 
 fn there(config: &str) -> Rig {
@@ -50,6 +52,20 @@ fn right4(out: &Out) -> Vec<u8> {
     assert_eq!(out.exit, Exit::Port(0));
     element::testing::ip::assert_checksums(&out.packet.bytes);
     out.packet.bytes.clone()
+}
+
+#[test]
+fn a_packet_need_not_be_marked() {
+    let packet = TestPacket::ip(&udp(b"question"));
+    let unmarked = TestPacket { net: None, trans: None, ..packet.clone() };
+    let marked = there("").push_one(0, &packet);
+    assert_eq!(there("").push_one(0, &unmarked), marked);
+    let six = TestPacket { net: None, trans: None, ..marked.packet.clone() };
+    assert_eq!(right4(&back("").push_one(0, &six)), right4(&back("").push_one(0, &marked.packet)));
+    let source = Ipv6HeaderSlice::from_slice(&six.bytes).unwrap().source_addr();
+    let config = format!("1, false, {source} 2001:db8::9, false");
+    let out = Rig::new("AddressTranslator", &config, 2, 2).push_one(0, &six);
+    assert_eq!(Ipv6HeaderSlice::from_slice(&right6(&out)).unwrap().source_addr().to_string(), "2001:db8::9");
 }
 
 #[test]

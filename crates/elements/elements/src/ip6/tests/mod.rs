@@ -4,6 +4,7 @@ use crate::testing::{Exit, Out, TestPacket, dropped, exits, random_packets};
 use etherparse::{Icmpv6Slice, Ipv6HeaderSlice, PacketBuilder};
 use std::net::Ipv6Addr;
 
+mod change;
 mod error;
 mod header;
 mod neighbor;
