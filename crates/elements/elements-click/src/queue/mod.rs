@@ -3,6 +3,7 @@
 
 use element::Class;
 
+mod codel;
 mod delay;
 mod drr;
 pub(crate) mod interval;
@@ -10,14 +11,17 @@ mod limits;
 mod link_unqueue;
 mod rated;
 mod red;
+mod round_robin_unqueue;
 mod sched;
 mod splitter;
 mod time_sorted;
 mod timed_sink;
 pub(crate) mod token_bucket;
+mod watched;
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[
+    &codel::CLASS,
     &delay::DELAY_SHAPER,
     &delay::DELAY_UNQUEUE,
     &drr::CLASS,
@@ -25,8 +29,12 @@ pub const CLASSES: &[&Class] = &[
     &rated::BANDWIDTH_RATED_UNQUEUE,
     &rated::RATED_UNQUEUE,
     &red::CLASS,
+    &red::ADAPTIVE,
+    &round_robin_unqueue::CLASS,
     &sched::PRIO,
     &sched::ROUND_ROBIN,
+    &sched::SIMPLE_PRIO,
+    &sched::SIMPLE_ROUND_ROBIN,
     &sched::STRIDE,
     &rated::BANDWIDTH_SHAPER,
     &rated::SHAPER,

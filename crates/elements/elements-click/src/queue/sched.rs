@@ -1,4 +1,4 @@
-//! `RoundRobinSched`, `PrioSched` and `StrideSched`: choose the input to pull from.
+//! `RoundRobinSched`, `PrioSched` (both also without notification) and `StrideSched`: choose the input to pull from.
 
 use click::config::{Names, Parsed, parse};
 use diag::{Span, Spanned};
@@ -21,8 +21,25 @@ Pulls each packet from the input after that of the last packet. Skips empty inpu
     state: StateScope::PerWorker,
     make: |cx| {
         let inputs = cx.shape.inputs;
-        cx.opaque(|_| Some(RoundRobin { inputs, next: 0 }))
+        cx.opaque(|_| Some(RoundRobin { inputs, next: 0, tells: true }))
     },
+};
+
+/// The class.
+pub const SIMPLE_ROUND_ROBIN: Class = Class {
+    name: "SimpleRoundRobinSched",
+    page: "\
+# SimpleRoundRobinSched()
+
+The same as RoundRobinSched, but what pulls from it is `scheduled` whether or not its inputs have packets.
+
+- **ports**: 1 or more pull inputs, 1 pull output
+",
+    make: |cx| {
+        let inputs = cx.shape.inputs;
+        cx.opaque(|_| Some(RoundRobin { inputs, next: 0, tells: false }))
+    },
+    ..ROUND_ROBIN
 };
 
 /// The class.
@@ -39,9 +56,26 @@ Pulls each packet from the first input that has one.
     state: StateScope::None,
     make: |cx| {
         let inputs = cx.shape.inputs;
-        cx.opaque(|_| Some(Prio { inputs }))
+        cx.opaque(|_| Some(Prio { inputs, tells: true }))
     },
     ..ROUND_ROBIN
+};
+
+/// The class.
+pub const SIMPLE_PRIO: Class = Class {
+    name: "SimplePrioSched",
+    page: "\
+# SimplePrioSched()
+
+The same as PrioSched, but what pulls from it is `scheduled` whether or not its inputs have packets.
+
+- **ports**: 1 or more pull inputs, 1 pull output
+",
+    make: |cx| {
+        let inputs = cx.shape.inputs;
+        cx.opaque(|_| Some(Prio { inputs, tells: false }))
+    },
+    ..PRIO
 };
 
 /// The class.
@@ -66,6 +100,8 @@ Pulls packets from its inputs in proportion to their tickets (stride scheduling:
 struct RoundRobin {
     inputs: usize,
     next: usize,
+    /// Whether it tells what pulls from it that there is nothing to pull.
+    tells: bool,
 }
 
 impl Opaque for RoundRobin {
@@ -83,10 +119,15 @@ impl Opaque for RoundRobin {
 
 impl Element for RoundRobin {
     element::facts!(writes: false);
+
+    fn may_give(&self, _of_input: &dyn Fn(usize) -> bool) -> Option<bool> {
+        (!self.tells).then_some(true)
+    }
 }
 
 struct Prio {
     inputs: usize,
+    tells: bool,
 }
 
 impl Opaque for Prio {
@@ -103,6 +144,10 @@ impl Opaque for Prio {
 
 impl Element for Prio {
     element::facts!(writes: false);
+
+    fn may_give(&self, _of_input: &dyn Fn(usize) -> bool) -> Option<bool> {
+        (!self.tells).then_some(true)
+    }
 }
 
 /// The stride of one ticket.

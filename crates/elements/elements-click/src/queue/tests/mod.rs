@@ -1,7 +1,8 @@
-use crate::testing::{Rig, TestPacket};
+use crate::testing::{Exit, Rig, TestPacket};
 use element::element::Progress;
 use element::work::NodeCounter;
 
+mod codel;
 mod red;
 
 /// Packets numbered by their bytes.
@@ -216,22 +217,26 @@ fn a_delay_shaper_waits_to_be_pulled() {
 
 #[test]
 fn round_robin_takes_turns_and_passes_over_the_empty() {
-    let mut rig = Rig::new("RoundRobinSched", "", 3, 1);
-    rig.feed(0, &packets(0..3));
-    rig.feed(2, &packets(20..25));
-    assert_eq!(numbers(&rig.pull(0, 5)), [0, 20, 1, 21, 2]);
-    assert_eq!(numbers(&rig.pull(0, 9)), [22, 23, 24]);
-    assert!(rig.pull(0, 9).is_empty());
+    for class in ["RoundRobinSched", "SimpleRoundRobinSched"] {
+        let mut rig = Rig::new(class, "", 3, 1);
+        rig.feed(0, &packets(0..3));
+        rig.feed(2, &packets(20..25));
+        assert_eq!(numbers(&rig.pull(0, 5)), [0, 20, 1, 21, 2]);
+        assert_eq!(numbers(&rig.pull(0, 9)), [22, 23, 24]);
+        assert!(rig.pull(0, 9).is_empty());
+    }
 }
 
 #[test]
 fn priority_goes_before_order() {
-    let mut rig = Rig::new("PrioSched", "", 3, 1);
-    rig.feed(1, &packets(10..13));
-    rig.feed(2, &packets(20..22));
-    assert_eq!(numbers(&rig.pull(0, 2)), [10, 11]);
-    rig.feed(0, &packets(0..1));
-    assert_eq!(numbers(&rig.pull(0, 9)), [0, 12, 20, 21]);
+    for class in ["PrioSched", "SimplePrioSched"] {
+        let mut rig = Rig::new(class, "", 3, 1);
+        rig.feed(1, &packets(10..13));
+        rig.feed(2, &packets(20..22));
+        assert_eq!(numbers(&rig.pull(0, 2)), [10, 11]);
+        rig.feed(0, &packets(0..1));
+        assert_eq!(numbers(&rig.pull(0, 9)), [0, 12, 20, 21]);
+    }
 }
 
 #[test]
@@ -375,4 +380,24 @@ fn splitters_part_traffic_at_a_rate() {
         }
         assert_eq!(through, passed, "{config}");
     }
+}
+
+#[test]
+fn a_round_robin_unqueue_pushes_out_of_the_output_of_the_input() {
+    let mut rig = Rig::new("RoundRobinUnqueue", "2", 3, 3);
+    rig.feed(0, &packets(0..5));
+    rig.feed(2, &packets(10..13));
+    let mut turns = vec![];
+    while let (Progress::Worked, out) = rig.task() {
+        let exits: Vec<_> = out.iter().map(|out| out.exit.clone()).collect();
+        turns.push((exits[0].clone(), numbers(out.iter().map(|out| &out.packet))));
+        assert!(exits.iter().all(|exit| *exit == exits[0]));
+    }
+    let expected = [(0, vec![0, 1]), (2, vec![10, 11]), (0, vec![2, 3]), (2, vec![12]), (0, vec![4])];
+    assert_eq!(turns, expected.map(|(port, numbers)| (Exit::Port(port), numbers)));
+    assert_eq!(rig.read("packets"), "8 packets");
+    let mut rig = Rig::new("RoundRobinUnqueue", "0", 1, 1);
+    rig.feed(0, &packets(0..100));
+    assert_eq!(rig.task().1.len(), 100);
+    assert!(Rig::try_new("RoundRobinUnqueue", "-1", 1, 1).is_err());
 }

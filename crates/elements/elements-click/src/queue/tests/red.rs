@@ -5,8 +5,12 @@ use elements::queue::length::QueueLength;
 use std::sync::Arc;
 
 fn red(config: &str, outputs: usize, downstream: bool) -> (Rig, impl Fn(usize)) {
+    beside_queue("RED", config, outputs, downstream)
+}
+
+fn beside_queue(class: &str, config: &str, outputs: usize, downstream: bool) -> (Rig, impl Fn(usize)) {
     let length = Arc::new(QueueLength::default());
-    let rig = Rig::beside_queue("RED", config, outputs, downstream, &length);
+    let rig = Rig::beside_queue(class, config, outputs, downstream, &length);
     let rig = rig.unwrap_or_else(|mistakes| panic!("{mistakes}"));
     (rig, move |packets| length.set(packets))
 }
@@ -70,6 +74,49 @@ fn the_average_follows_slowly_and_a_pushed_burst_is_no_queue() {
     set_length(4);
     rig.push(0, &packets(3));
     assert_eq!(rig.read("avg_queue_size"), "4.000");
+}
+
+#[test]
+fn without_gentle_all_are_marked_above_the_second_threshold() {
+    for (config, low) in [("10, 20, 0.1, STABILITY 0", 0), ("10, 20, 0.1, STABILITY 0, GENTLE false", 100)] {
+        let (mut rig, set_length) = red(config, 1, false);
+        set_length(21);
+        let drops: usize = (0..100).map(|_| marked(&rig.push(0, &packets(1)))).sum();
+        assert!((low..=low.max(50)).contains(&drops), "{config}: {drops}");
+    }
+}
+
+#[test]
+fn an_adaptive_one_aims_at_its_target() {
+    const HALF_SECOND: u64 = 500_000_000;
+    let (mut rig, set_length) = beside_queue("AdaptiveRED", "50, 0.1, STABILITY 0", 1, false);
+    assert_eq!((rig.read("min_thresh").as_str(), rig.read("max_thresh").as_str()), ("25", "75"));
+    set_length(60);
+    rig.push(0, &packets(1));
+    assert_eq!(rig.read("max_p"), "0.1");
+    rig.advance(HALF_SECOND);
+    assert_eq!(rig.read("max_p"), "0.11");
+    // However long nothing comes, it does not grow without end.
+    rig.advance(1000 * HALF_SECOND);
+    let most: f64 = rig.read("max_p").parse().unwrap();
+    assert!((0.5..0.51).contains(&most), "{most}");
+    set_length(30);
+    rig.push(0, &packets(1));
+    rig.advance(HALF_SECOND);
+    let less: f64 = rig.read("max_p").parse().unwrap();
+    assert!((less - most * 0.9).abs() < 0.001, "{less}");
+    rig.advance(1000 * HALF_SECOND);
+    let least: f64 = rig.read("max_p").parse().unwrap();
+    assert!((0.008..0.0101).contains(&least), "{least}");
+    let (mut rig, _) = beside_queue("AdaptiveRED", "1, 0.02", 1, true);
+    assert_eq!((rig.read("min_thresh").as_str(), rig.read("max_thresh").as_str()), ("5", "15"));
+    for (config, part) in
+        [("50", "required argument MAX_P"), ("50, 2", "MAX_P"), ("50, 0.1, GENTLE true", "GENTLE")]
+    {
+        let length = Arc::new(QueueLength::default());
+        let mistakes = Rig::beside_queue("AdaptiveRED", config, 1, true, &length).err().unwrap();
+        assert!(mistakes.contains(part), "{config}: {mistakes}");
+    }
 }
 
 #[test]
