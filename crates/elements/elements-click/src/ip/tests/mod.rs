@@ -3,6 +3,8 @@ use element::testing::ip::*;
 use etherparse::PacketBuilder;
 use packet::anno;
 
+mod force;
+
 #[test]
 fn icmppingresponder_answers_pings() {
     let mut rig = Rig::new("ICMPPingResponder", "", 1, 2);
