@@ -1,10 +1,11 @@
 //! Elements that Click configurations name and chains do not need: scripts, control sockets, captures as elements, summary
-//! dumps, measurements, generators, shapers, schedulers, active queue management, and printers.
+//! dumps, measurements, generators, shapers, schedulers, active queue management, printers, and elements for tests.
 //!
-//! The folders are those of the crate `elements`, which does not use this one.
+//! The folders are those of the crate `elements`, which does not use this one, and a few more.
 
 pub mod analysis;
 pub mod basic;
+pub mod checks;
 pub mod control;
 pub mod ether;
 pub mod io;
@@ -22,6 +23,7 @@ use element::Class;
 pub const CLASSES: &[&[&Class]] = &[
     analysis::CLASSES,
     basic::CLASSES,
+    checks::CLASSES,
     control::CLASSES,
     ether::CLASSES,
     io::CLASSES,

@@ -1,7 +1,8 @@
 //! Elements without ports. The host reads names of addresses before it makes any element. Advice for Click's
 //! scheduler and for packet alignment is accepted, so that configurations load unchanged, and has no effect.
 
-use click::config::{Args, parse, split_words};
+use click::config::{Args, Names, Parsed, parse, split_words};
+use diag::Spanned;
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope};
 
 /// The class.
@@ -49,7 +50,8 @@ pub const STATIC_THREAD_SCHED: Class = Class {
 Has no effect; its arguments are checked.
 
 - **ports**: none
-- **arguments**: each an element, or a compound element for all inside it, and the number of a thread
+- **arguments**: each an element, or a compound element for all inside it, and the number of a thread, which may
+  be negative (counted from the last one) or, as in FastClick, `SOCKET/CORE`
 - **difference**: no element is bound to a thread: every worker runs the whole graph on its own packets, and
   hands over packets of elements that another worker owns. `--workers` and `--cores`, or `[run]` of a
   chain file, say how many threads there are and where they run
@@ -73,6 +75,44 @@ Has no effect.
     codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::None,
     make: |cx| cx.opaque(make),
+};
+
+/// The class.
+pub const BALANCED_THREAD_SCHED: Class = Class {
+    name: "BalancedThreadSched",
+    summary: "moves elements from thread to thread; has no effect here",
+    page: "\
+# BalancedThreadSched([INTERVAL, INCREASING])
+
+Has no effect; its arguments are checked.
+
+- **ports**: none
+- **arguments**: `INTERVAL` (milliseconds); `INCREASING` (true or false)
+- **difference**: no element is bound to a thread: every worker runs the whole graph on its own packets
+",
+    make: |cx| {
+        cx.opaque(|args| {
+            let _ = args.positional("INTERVAL", parse::u32);
+            let _ = args.positional("INCREASING", parse::bool);
+            Some(Information)
+        })
+    },
+    ..ALIGNMENT_INFO
+};
+
+/// The class.
+pub const SPINLOCK_INFO: Class = Class {
+    name: "SpinlockInfo",
+    summary: "gives names to spinlocks; has no effect here",
+    page: "\
+# SpinlockInfo(NAME, ...)
+
+Has no effect.
+
+- **ports**: none
+- **difference**: accepted and ignored, because no two threads run an element at the same time
+",
+    ..ALIGNMENT_INFO
 };
 
 /// The class.
@@ -148,6 +188,15 @@ fn make(args: &mut Args<'_>) -> Option<Information> {
     Some(Information)
 }
 
+/// Checks the number of a thread: `N`, or `SOCKET/CORE`.
+fn thread_number(text: &Spanned, names: &dyn Names) -> Parsed<()> {
+    let Some((socket, core)) = text.as_str().split_once('/') else {
+        return parse::i32(text, names).map(drop);
+    };
+    let part = |part: &str| parse::int_in(0..=i64::from(i32::MAX))(&Spanned::derived(part, text.span), names);
+    part(socket).and(part(core)).map(drop)
+}
+
 fn make_static_thread_sched(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let bindings = args.rest();
@@ -160,7 +209,7 @@ fn make_static_thread_sched(cx: &mut Configure<'_>) -> Option<BoxElement> {
             fine = false;
             continue;
         };
-        if let Err(mistake) = parse::int_in(-1..=i64::from(i32::MAX))(thread, cx.names) {
+        if let Err(mistake) = thread_number(thread, cx.names) {
             cx.diags.push(mistake);
             fine = false;
         }

@@ -121,6 +121,39 @@ Passes packets unchanged, on the worker that they are on.
     ..NULL
 };
 
+macro_rules! lock {
+    ($konst:ident, $name:literal, $what:literal, $ports:literal, $codes:expr) => {
+        /// The class.
+        pub const $konst: Class = Class {
+            name: $name,
+            summary: "passes packets unchanged: each worker has a state of its own",
+            page: concat!(
+                "# ",
+                $name,
+                "(LOCK)\n\nPasses packets unchanged.\n\n- **ports**: 1 input, 1 output, ",
+                $ports,
+                "\n- **arguments**: `LOCK`, a name of SpinlockInfo, has no effect\n- **difference**: Click ",
+                $what,
+                ". Here each worker has a copy of the elements\n  behind it, or one worker has them all: no \
+                 two threads run an element at the same time\n"
+            ),
+            codes: $codes,
+            make: |cx| {
+                cx.transparent(|args| {
+                    args.mandatory_positional("LOCK", parse::any)?;
+                    Some(null($name))
+                })
+            },
+            ..NULL
+        };
+    };
+}
+
+lock!(SPINLOCK_ACQUIRE, "SpinlockAcquire", "acquires a lock", "agnostic", PortCodes::AGNOSTIC);
+lock!(SPINLOCK_RELEASE, "SpinlockRelease", "releases a lock", "agnostic", PortCodes::AGNOSTIC);
+lock!(SPINLOCK_PUSH, "SpinlockPush", "holds a lock meanwhile", "push", PortCodes::new("1/1", "h/h"));
+lock!(PATH_SPINLOCK, "PathSpinlock", "holds a lock meanwhile", "agnostic", PortCodes::AGNOSTIC);
+
 /// It answers pulls itself, as its class says.
 struct PullNull;
 
