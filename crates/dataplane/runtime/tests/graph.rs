@@ -355,8 +355,10 @@ fn threads_of_elements_are_taken_and_checked() {
         build(&text, &mut ports, &Options::default()).err()
     };
     assert_eq!(mistakes("f 0, c 1, both 0, both/inner 1"), None);
-    let found = mistakes("f, d 0, c x").expect("mistakes");
-    for part in ["write `ELEMENT THREAD`", "there is no element `d`", "`x`"] {
+    // As FastClick has them: counted from the last thread, and a core of a socket.
+    assert_eq!(mistakes("f -2, c 0/1"), None);
+    let found = mistakes("f, d 0, c x, both 0/y").expect("mistakes");
+    for part in ["write `ELEMENT THREAD`", "there is no element `d`", "`x`", "`y`"] {
         assert!(found.contains(part), "{part} is missing in {found}");
     }
 }

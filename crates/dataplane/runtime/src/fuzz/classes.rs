@@ -61,6 +61,7 @@ const PIECES: &[(&str, usize, Kind)] = &[
     ("AverageCounter", 1, Any),
     ("CheckICMPHeader", 1, Any),
     ("CheckIP6Header(OFFSET 14)", 2, Any),
+    ("CheckIP6Header(OFFSET 14, PROCESS_EH true)", 2, Any),
     ("CheckIPHeader(14)", 2, Any),
     ("CheckIPHeader", 1, Any),
     ("CheckIPHeader2(14)", 1, Any),
@@ -92,6 +93,8 @@ const PIECES: &[(&str, usize, Kind)] = &[
     ("ICMPPingResponder", 2, Any),
     ("IPClassifier(udp, tcp and dst port 80 or 443, src host 10.1.0.1, -)", 4, Any),
     ("IPFilter(1 dst port 53, drop icmp, allow all)", 2, Any),
+    ("IP6Fragmenter(100)", 2, Any),
+    ("{ input -> MarkIP6Header(14) -> IP6Mirror -> output }", 1, Any),
     ("IPFragmenter(100)", 2, Any),
     ("IPGWOptions(10.0.0.1)", 2, Any),
     ("IPInputCombo(3)", 1, Any),
@@ -122,6 +125,12 @@ const PIECES: &[(&str, usize, Kind)] = &[
     ("ResetIPChecksum", 1, Any),
     ("SetAnnoByte(0, 7)", 1, Any),
     ("SetIP6Address(2001:db8::99)", 1, Any),
+    (
+        "{ input -> MarkIP6Header(14) -> SetIP6DSCP(10) -> SetIP6ECN(1) -> SetIP6FlowLabel(0x12345) -> SetIP6Hlim(9)
+           -> output }",
+        1,
+        Any,
+    ),
     ("SetIPAddress(10.0.0.99)", 1, Any),
     ("SetIPChecksum", 1, Any),
     ("SetIPDSCP(10)", 1, Any),
@@ -131,6 +140,7 @@ const PIECES: &[(&str, usize, Kind)] = &[
     ("SetVLANAnno(5)", 1, Any),
     ("SortedIPLookup(10.0.0.0/9 0, 10.0.0.0/16 192.0.2.1 1, 0/0 0)", 2, Any),
     ("StaticIPLookup(10.0.0.0/9 0, 10.128.0.0/10 192.0.2.1 1, 0/0 0)", 2, Any),
+    ("{ input -> SpinlockAcquire(l) -> SpinlockPush(l) -> PathSpinlock(l) -> SpinlockRelease(l) -> output }", 1, Any),
     ("StaticSwitch(1)", 2, Any),
     ("StoreData(20, \\<01 02>)", 1, Any),
     ("StoreEtherAddress(2:0:0:0:0:7, dst)", 1, Any),
@@ -224,6 +234,8 @@ const PIECES: &[(&str, usize, Kind)] = &[
     ("ARPResponder(10.0.0.1 2:0:0:0:0:1)", 2, Opaque),
     ("CheckNumberPacket(OFFSET 50, COUNT 1000)", 2, Opaque),
     ("Dispatch(udp, all)", 2, Opaque),
+    ("ForceIP", 1, Opaque),
+    ("{ input -> MarkIPHeader(14) -> ForceICMP(echo, 0) -> ForceTCP(0, true) -> ForceUDP -> output }", 1, Opaque),
     ("{ input -> e :: EtherSwitch -> output; Idle -> [1]e; e[1] -> [1]output }", 2, Opaque),
     ("ICMP6Error(2001:db8::9, 1, 0)", 1, Opaque),
     ("{ input -> MarkIPHeader(14) -> ICMPError(10.0.0.1, timeexceeded) -> output }", 1, Opaque),
@@ -234,6 +246,14 @@ const PIECES: &[(&str, usize, Kind)] = &[
         2,
         Opaque,
     ),
+    ("IP6Encap(4, 2001:db8::1, 2001:db8::2)", 1, Opaque),
+    (
+        "{ input -> MarkIP6Header(14) -> SetTransportChecksumIP6 -> SetTCPChecksumIP6 -> SetUDPChecksumIP6
+           -> SetICMPChecksumIP6 -> output }",
+        1,
+        Opaque,
+    ),
+    ("{ input -> CheckPacket -> IP6Print(ACTIVE false) -> output }", 1, Opaque),
     ("IPPrint(ACTIVE false)", 1, Opaque),
     ("{ input -> MarkIPHeader(14) -> IPReassembler -> output }", 1, Opaque),
     ("{ input -> s :: InputSwitch(0) -> output; Idle -> [1]s }", 1, Opaque),
@@ -251,6 +271,7 @@ const PIECES: &[(&str, usize, Kind)] = &[
     ("SetTimestamp(5)", 1, Opaque),
     ("SetTimestampDelta", 1, Opaque),
     ("TimeFilter(1, END_AFTER 0.01)", 2, Opaque),
+    ("UDPIP6Encap(2001:db8::1, 1, 2001:db8::2, 2)", 1, Opaque),
     ("Tee", 2, Opaque),
     ("{ input -> t :: Tee -> output; t[1] -> ToDump(dump@.pcap, SNAPLEN 0) }", 1, Opaque),
     (
@@ -313,6 +334,26 @@ const PIECES: &[(&str, usize, Kind)] = &[
         1,
         Pulled,
     ),
+    (
+        "{ input -> c :: RoundRobinSwitch; c[0], c[1] => Queue(90), Queue(90) => s :: SimpleRoundRobinSched
+           -> Unqueue -> output }",
+        1,
+        Pulled,
+    ),
+    (
+        "{ input -> c :: RoundRobinSwitch; c[0], c[1] => Queue(90), Queue(90) => s :: SimplePrioSched
+           -> Unqueue -> output; SimpleIdle -> [2]s }",
+        1,
+        Pulled,
+    ),
+    (
+        "{ input -> c :: RoundRobinSwitch; c[0], c[1] => Queue(90), Queue(90) => u :: RoundRobinUnqueue
+           -> output; u[1] -> [1]output }",
+        2,
+        Pulled,
+    ),
+    ("{ input -> AdaptiveRED(5000, 0.2) -> Queue(100) -> Unqueue(2) -> output }", 1, Pulled),
+    ("{ input -> SetTimestamp(FIRST true) -> Queue(100) -> CoDel -> Unqueue(2) -> output }", 1, Pulled),
     ("{ input -> RED(5000, 9000, 0.2) -> Queue(100) -> Unqueue(2) -> output }", 1, Pulled),
     // For a time.
     ("{ input -> Queue -> BandwidthRatedUnqueue(100kBps) -> output }", 1, Timed),
@@ -358,7 +399,8 @@ const APART: &[&str] = &[
     "JiffieClock",
     "TSCClock",
     "ScheduleInfo(x 1)",
-    "StaticThreadSched(c 0)",
+    "StaticThreadSched(c 0); BalancedThreadSched(100); SpinlockInfo(l); RandomSeed(7)",
+    "HandlerTask(c.reset, ACTIVE false); NullTask(LIMIT 9)",
     "DriverManager(wait_stop)",
 ];
 

@@ -2,6 +2,7 @@
 
 /// A configuration for each class that processes packets.
 pub const CASES: &[(&str, &str)] = &[
+    ("AdaptiveRED", "FromDevice(any) -> Queue -> AdaptiveRED(500, 0.1) -> Unqueue -> Discard"),
     ("Align", "FromDevice(any) -> Align(4, 0) -> Discard"),
     (
         "ARPQuerier",
@@ -17,6 +18,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("CheckIPHeader", "FromDevice(any) -> Strip(14) -> CheckIPHeader -> Discard"),
     ("CheckIPHeader2", "FromDevice(any) -> Strip(14) -> CheckIPHeader2 -> Discard"),
     ("CheckLength", "FromDevice(any) -> CheckLength(60) -> Discard"),
+    ("CheckPacket", "FromDevice(any) -> CheckPacket(LENGTH_GE 1) -> Discard"),
     ("CheckPaint", "FromDevice(any) -> Paint(1) -> CheckPaint(1) -> Discard"),
     ("CheckTCPHeader", "FromDevice(tcp) -> Strip(14) -> CheckIPHeader -> CheckTCPHeader -> Discard"),
     ("CheckUDPHeader", "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> CheckUDPHeader -> Discard"),
@@ -24,6 +26,7 @@ pub const CASES: &[(&str, &str)] = &[
         "Classifier",
         "FromDevice(any) -> c :: Classifier(12/0800, 12/0806, -) -> d :: Discard; c[1] -> d; c[2] -> d",
     ),
+    ("CoDel", "FromDevice(any) -> SetTimestamp(FIRST true) -> Queue -> CoDel -> Unqueue -> Discard"),
     ("Counter", "FromDevice(any) -> Counter -> Discard"),
     (
         "DRRSched",
@@ -46,6 +49,10 @@ pub const CASES: &[(&str, &str)] = &[
     ),
     ("FixIPSrc", "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> FixIPSrc(7.7.7.7) -> Discard"),
     ("FlowSwitch", "FromDevice(any) -> f :: FlowSwitch -> Discard; f[1] -> Discard"),
+    ("ForceICMP", "FromDevice(echo) -> Strip(14) -> CheckIPHeader -> ForceICMP(echo, 0) -> Discard"),
+    ("ForceIP", "FromDevice(any) -> ForceIP -> Discard"),
+    ("ForceTCP", "FromDevice(tcp) -> Strip(14) -> CheckIPHeader -> ForceTCP(0, true) -> Discard"),
+    ("ForceUDP", "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> ForceUDP -> Discard"),
     ("FromDPDKDevice", "FromDPDKDevice(any) -> Discard"),
     ("FromDevice", "FromDevice(any) -> Discard"),
     ("FrontDropQueue", "FromDevice(any) -> FrontDropQueue(64) -> Unqueue -> Discard"),
@@ -74,6 +81,9 @@ pub const CASES: &[(&str, &str)] = &[
         -> nat :: UDPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1) \
         -> ICMPError(10.9.9.9, unreachable, host) -> ICMPRewriter(nat) -> Discard; nat[1] -> Discard",
     ),
+    ("IP6Encap", "FromDevice(udp) -> Strip(14) -> IP6Encap(4, 2001:db8::1, 2001:db8::2) -> Discard"),
+    ("IP6Fragmenter", "FromDevice(any) -> f :: IP6Fragmenter(100) -> Discard; f[1] -> Discard"),
+    ("IP6Mirror", "FromDevice(ip6) -> Strip(14) -> CheckIP6Header -> IP6Mirror -> Discard"),
     ("IP6NDAdvertiser", "FromDevice(ip6) -> IP6NDAdvertiser(2001:db8::5 0:0:c0:ae:67:ef) -> Discard"),
     (
         "IP6NDSolicitor",
@@ -305,9 +315,15 @@ pub const CASES: &[(&str, &str)] = &[
         "ProtocolTranslator64",
         "FromDevice(udp) -> Strip(14) -> MarkIPHeader -> ProtocolTranslator46 -> ProtocolTranslator64 -> Discard",
     ),
+    ("PathSpinlock", "FromDevice(any) -> PathSpinlock(l) -> Discard"),
     ("PullNull", "FromDevice(any) -> Queue -> PullNull -> Unqueue -> Discard"),
     ("PushNull", "FromDevice(any) -> PushNull -> Discard"),
     ("RatedSplitter", "FromDevice(any) -> s :: RatedSplitter(1000) -> Discard; s[1] -> Discard"),
+    (
+        "RoundRobinUnqueue",
+        "FromDevice(any) -> Queue -> u :: RoundRobinUnqueue -> Discard; FromDevice(udp) -> Queue -> [1] u; \
+        u[1] -> Discard",
+    ),
     ("RecordTimestamp", "FromDevice(udp) -> NumberPacket -> RecordTimestamp(OFFSET 40, N 1000) -> Discard"),
     ("ReplayUnqueue", "FromDevice(any) -> Queue -> ReplayUnqueue(LIMIT 100) -> Discard"),
     (
@@ -315,12 +331,33 @@ pub const CASES: &[(&str, &str)] = &[
         "FromDevice(any) -> r :: RegexClassifier(\"[0-9]+x.*y\", \".\") -> Discard; r[1] -> Discard",
     ),
     ("Resize", "FromDevice(any) -> Resize(4, 4) -> Discard"),
+    ("SetICMPChecksumIP6", "FromDevice(ip6) -> Strip(14) -> SetICMPChecksumIP6 -> Discard"),
+    ("SetIP6DSCP", "FromDevice(ip6) -> Strip(14) -> CheckIP6Header -> SetIP6DSCP(10) -> Discard"),
+    ("SetIP6ECN", "FromDevice(ip6) -> Strip(14) -> CheckIP6Header -> SetIP6ECN(1) -> Discard"),
+    ("SetIP6FlowLabel", "FromDevice(ip6) -> Strip(14) -> CheckIP6Header -> SetIP6FlowLabel(7) -> Discard"),
+    ("SetIP6Hlim", "FromDevice(ip6) -> Strip(14) -> CheckIP6Header -> SetIP6Hlim(7) -> Discard"),
+    ("SetTCPChecksumIP6", "FromDevice(ip6) -> Strip(14) -> SetTCPChecksumIP6 -> Discard"),
     ("SetTimestampDelta", "FromDevice(any) -> SetTimestampDelta(TYPE NOW) -> Discard"),
+    ("SetTransportChecksumIP6", "FromDevice(ip6) -> Strip(14) -> SetTransportChecksumIP6 -> Discard"),
+    ("SetUDPChecksumIP6", "FromDevice(ip6) -> Strip(14) -> SetUDPChecksumIP6 -> Discard"),
+    (
+        "SimplePrioSched",
+        "FromDevice(any) -> Queue -> s :: SimplePrioSched -> Unqueue -> Discard; FromDevice(udp) \
+        -> Queue -> [1] s",
+    ),
+    (
+        "SimpleRoundRobinSched",
+        "FromDevice(any) -> Queue -> s :: SimpleRoundRobinSched -> Unqueue -> Discard; FromDevice(udp) \
+        -> Queue -> [1] s",
+    ),
     (
         "SimplePullSwitch",
         "FromDevice(any) -> Queue -> s :: SimplePullSwitch(0) -> Unqueue -> Discard; FromDevice(udp) \
         -> Queue -> [1] s",
     ),
+    ("SpinlockAcquire", "FromDevice(any) -> SpinlockAcquire(l) -> Discard"),
+    ("SpinlockPush", "FromDevice(any) -> SpinlockPush(l) -> Discard"),
+    ("SpinlockRelease", "FromDevice(any) -> SpinlockRelease(l) -> Discard"),
     ("StoreData", "FromDevice(any) -> StoreData(20, \\<01 02>) -> Discard"),
     ("StripEtherVLANHeader", "FromDevice(vlan) -> StripEtherVLANHeader -> Discard"),
     ("TimeFilter", "FromDevice(any) -> SetTimestamp -> t :: TimeFilter(1) -> Discard; t[1] -> Discard"),
@@ -335,6 +372,7 @@ pub const CASES: &[(&str, &str)] = &[
         "FromDevice(udp) -> NumberPacket -> r :: RecordTimestamp(OFFSET 40, N 100000) \
         -> t :: TimestampDiff(r, N 100) -> Discard; t[1] -> Discard",
     ),
+    ("UDPIP6Encap", "FromDevice(any) -> UDPIP6Encap(2001:db8::1, 1234, 2001:db8::2, 5678) -> Discard"),
     (
         "UnstripIPHeader",
         "FromDevice(udp) -> MarkIPHeader(14) -> StripIPHeader -> UnstripIPHeader \
@@ -349,6 +387,7 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
     ("ARPFaker", "four packets in twenty seconds are no steady state"),
     ("ARPPrint", "formats a line for each packet: that is its purpose"),
     ("ARPTable", "passes no packets: the table of ARPQuerier, which is counted"),
+    ("BalancedThreadSched", "passes no packets"),
     ("ClickyInfo", "passes no packets"),
     ("ControlSocket", "passes no packets: it answers a client now and then"),
     ("DPDKInfo", "passes no packets"),
@@ -356,7 +395,9 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
     ("FromHost", "the kernel's packets are no steady traffic, and need a right"),
     ("FromDump", "a capture ends: there is no steady state"),
     ("FromIPSummaryDump", "parses a line of text for each packet, and ends with its file"),
+    ("HandlerTask", "has no packets: it calls a handler, whose value is text"),
     ("Idle", "passes no packets"),
+    ("IP6Print", "formats a line for each packet: that is its purpose"),
     ("ICMPPingSource", "a request a second is no steady state"),
     ("JiffieClock", "passes no packets"),
     ("IPPrint", "formats a line for each packet: that is its purpose"),
@@ -365,13 +406,17 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
     ("KernelTap", "the kernel's packets are no steady traffic, and need a right"),
     ("KernelTun", "the kernel's packets are no steady traffic, and need a right"),
     ("McastSocket", "sends by the kernel, which may be full at any time"),
+    ("NullTask", "has no packets"),
     ("PortInfo", "passes no packets: names for ports"),
     ("Print", "formats a line for each packet: that is its purpose"),
     ("ProcessNF", "counted by a test of its own, on both sides"),
+    ("RandomSeed", "passes no packets"),
     ("RoundRobinIPMapper", "is asked for new flows only: steady flows have mappings"),
     ("ScheduleInfo", "passes no packets"),
     ("Script", "runs instructions, which are text, for packets that are pushed into it"),
     ("SourceIPHashMapper", "is asked for new flows only: steady flows have mappings"),
+    ("SimpleIdle", "passes no packets"),
+    ("SpinlockInfo", "passes no packets"),
     ("StaticThreadSched", "passes no packets"),
     ("TSCClock", "passes no packets"),
     ("ToHost", "needs a FromHost, which needs a right"),

@@ -85,6 +85,16 @@ const SETUPS: &[(&str, &str, usize, usize)] = &[
     ("RegexClassifier", "\"[\\\\x00-\\\\x40]{3}(a|b)*\", \".\", PAYLOAD_ONLY true", 1, 2),
     ("AggregateCounter", "BYTES true, IP_BYTES true", 1, 2),
     ("ICMPPingSource", "10.0.0.1, 10.0.0.2", 1, 1),
+    ("CheckIP6Header", "PROCESS_EH true", 1, 2),
+    ("IP6Mirror", "", 1, 1),
+    ("SetIP6FlowLabel", "0x12345", 1, 1),
+    ("SetTransportChecksumIP6", "", 1, 1),
+    ("UDPIP6Encap", "2001:db8::1, 1, DST_ANNO, 2", 1, 1),
+    ("IP6Print", "hostile, CONTENTS true", 1, 1),
+    ("ForceIP", "", 1, 1),
+    ("ForceTCP", "0, true", 1, 1),
+    ("ForceUDP", "", 1, 1),
+    ("ForceICMP", "unreachable, host", 1, 1),
 ];
 
 /// Slots of a rig's pool: enough for what steps put in and elements hold.
