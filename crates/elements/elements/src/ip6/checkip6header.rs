@@ -64,7 +64,7 @@ const HEADER: u16 = packet::view::ipv6::HEADER_BYTES as u16;
 struct CheckIp6Header {
     offset: u16,
     /// Whether the transport header is behind extension headers.
-    follows: bool,
+    skips_extensions: bool,
     bad_sources: BTreeSet<(u64, u64)>,
 }
 
@@ -73,10 +73,10 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     cx.transparent(|args| {
         let bad = args.positional("BADADDRS", parse::list(parse::ip6)).unwrap_or_default();
         let offset = args.positional("OFFSET", offset).unwrap_or(0);
-        let follows = args.keyword("PROCESS_EH", parse::bool).unwrap_or(false);
+        let skips_extensions = args.keyword("PROCESS_EH", parse::bool).unwrap_or(false);
         let all_ones = Ipv6Addr::from(u128::MAX);
         let bad_sources = bad.into_iter().chain([all_ones]).map(halves).collect();
-        let check = CheckIp6Header { offset, follows, bad_sources };
+        let check = CheckIp6Header { offset, skips_extensions, bad_sources };
         Some(Checker { complaints: Complaints::silent(&FAULTS, element), check })
     })
 }
@@ -93,7 +93,7 @@ impl CheckIp6Header {
 
 /// Sets the transport header to what is behind the extension headers of a checked packet; leaves it where one of
 /// these is not valid.
-fn follow(packet: &mut Packet, offset: usize) {
+fn mark_transport(packet: &mut Packet, offset: usize) {
     let bytes = PacketBytes::new(packet);
     let Ok(Ipv6Facts { payload, end, next_header, .. }) = Ipv6::at(offset).check(&bytes) else { return };
     let Ok(headers) = walk(&bytes, payload, end, next_header) else { return };
@@ -114,7 +114,7 @@ impl Check for CheckIp6Header {
         f.check(end.at_most(packet_len()), bad.of(LENGTH));
         self.check_source(f, bad.of(SOURCE));
         f.set_base(Base::Trans, u64::from(front));
-        if self.follows {
+        if self.skips_extensions {
             let (extended, plain) = (f.slow_block("extension-header"), f.block());
             let kinds = (0..=u8::MAX).filter(|kind| is_extension(*kind));
             f.switch(load(IP6_NXT), kinds.map(|kind| (u64::from(kind), extended)).collect(), plain);
@@ -127,8 +127,8 @@ impl Check for CheckIp6Header {
 
     fn slow(&self, complaints: &mut Complaints, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         let (offset, front) = (usize::from(self.offset), usize::from(self.offset + HEADER));
-        if self.follows {
-            batch.list().iter().for_each(|&index| follow(batch.packet_mut(index), offset));
+        if self.skips_extensions {
+            batch.list().iter().for_each(|&index| mark_transport(batch.packet_mut(index), offset));
         }
         complaints.trim(batch, |bytes| front + IP6_PLEN.load(bytes, offset).unwrap_or(0) as usize);
     }
