@@ -20,6 +20,7 @@ Has a task that does nothing: for measurements.
 - **arguments**: `LIMIT` (default 0: no limit): how often the task runs; `STOP` (default false): whether the run ends
   then; `ACTIVE` (default true): whether it runs from the beginning
 - **handlers**: `count` (read): how often it ran; `limit`, `scheduled` (read/write); `reset` (write): sets `count` to 0
+- **end**: as in Click, a run does not end by itself while it has such an element, whose task may be scheduled any time
 - **difference**: with several workers each has a task
 ",
     codes: PortCodes::new("0/0", "a/a"),
@@ -41,6 +42,7 @@ Has a task that calls a write handler.
   once in the beginning; `RESCHEDULE` (default false): whether it runs again and again
 - **handlers**: `count` (read): how often it ran; `reschedule` (read/write); `scheduled` (read/write): true lets it run
   again
+- **end**: as in Click, a run does not end by itself while it has such an element, whose task may be scheduled any time
 - **workers**: one worker has the task
 ",
     state: StateScope::OneWorker,
