@@ -617,8 +617,7 @@ fn look_up(
     table.lookup_batch(keys, stride, pending, records);
     let missed = pending.iter().filter(|index| records[usize::from(**index)] == 0).count();
     // A record that a packet makes at another boundary may end one that is found here.
-    let may_end =
-        || table.room().is_some_and(|room| room.left < LIST_CAPACITY) || table.may_end_others(None).is_some();
+    let may_end = || table.room().is_some_and(|room| room.ends_others || room.left < LIST_CAPACITY);
     if missed == 0 && !(order.first_of_others.is_some() && may_end()) {
         hits.extend_from_slice(pending);
         return pending.len();

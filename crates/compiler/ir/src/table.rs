@@ -44,6 +44,8 @@ pub struct Room {
     pub left: usize,
     /// The same of an empty table.
     pub whole: usize,
+    /// Whether a new record may end that of another key although there is room ([`Table::may_end_others`] of any).
+    pub ends_others: bool,
 }
 
 /// A table's guarantees about the result of a lookup, for a cache that stores it: the key leads to this

@@ -268,7 +268,7 @@ impl Cache {
     pub(crate) fn can_help(how: FlowCache, whole: &Verified) -> bool {
         match how {
             FlowCache::Never => false,
-            FlowCache::Off => !Makers::of(whole).is_empty(),
+            FlowCache::Off => Makers::are_in(whole),
             FlowCache::Auto | FlowCache::Eager => true,
         }
     }

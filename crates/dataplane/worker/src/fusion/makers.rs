@@ -1,7 +1,7 @@
 //! The tables in which a region's program makes records: whether a new record may end one that entries use.
 
 use ir::{BlockId, Inst, Program, Tables, Term, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// With room for so many records, or for half of what a table holds, it is not short of room any more.
 const ROOM: usize = 512;
@@ -31,9 +31,9 @@ pub(crate) struct Makers {
 impl Makers {
     /// Those of a program.
     pub fn of(program: &Program) -> Makers {
-        let inputs = program.entries.iter().enumerate();
+        let (inputs, constants) = (program.entries.iter().enumerate(), constants(program));
         let all: BTreeSet<Maker> =
-            inputs.flat_map(|(input, entry)| makers_behind(program, input, *entry)).collect();
+            inputs.flat_map(|(input, entry)| makers_behind(program, &constants, input, *entry)).collect();
         let tables: BTreeSet<usize> = all.iter().map(|maker| maker.table).collect();
         Makers {
             tables: tables.into_iter().collect(),
@@ -41,6 +41,11 @@ impl Makers {
             ending: vec![],
             room_for: 0,
         }
+    }
+
+    /// Whether a program makes records. Asked often.
+    pub fn are_in(program: &Program) -> bool {
+        program.blocks.iter().any(|block| matches!(block.term, Term::Lookup { args: Some(_), .. }))
     }
 
     /// Whether there are none.
@@ -109,7 +114,12 @@ impl Makers {
 }
 
 /// Where packets that enter a program at a block may make records.
-fn makers_behind(program: &Program, input: usize, entry: BlockId) -> Vec<Maker> {
+fn makers_behind(
+    program: &Program,
+    constants: &BTreeMap<Value, u64>,
+    input: usize,
+    entry: BlockId,
+) -> Vec<Maker> {
     let mut is_reached = vec![false; program.blocks.len()];
     let (mut open, mut makers) = (vec![entry], vec![]);
     while let Some(at) = open.pop() {
@@ -118,7 +128,7 @@ fn makers_behind(program: &Program, input: usize, entry: BlockId) -> Vec<Maker> 
         }
         let term = &program.block(at).term;
         if let Term::Lookup { table, args: Some(args), .. } = term {
-            let by = args.first().and_then(|first| constant(program, *first));
+            let by = args.first().and_then(|first| constants.get(first).copied());
             makers.push(Maker { input, table: usize::from(*table), by });
         }
         open.extend(term.successors());
@@ -126,11 +136,12 @@ fn makers_behind(program: &Program, input: usize, entry: BlockId) -> Vec<Maker> 
     makers
 }
 
-/// The number that a value always is.
-fn constant(program: &Program, value: Value) -> Option<u64> {
+/// The values that are always the same number.
+fn constants(program: &Program) -> BTreeMap<Value, u64> {
     let insts = program.blocks.iter().flat_map(|block| &block.insts);
-    insts.filter(|(yields, _)| *yields == Some(value)).find_map(|(_, inst)| match inst {
-        Inst::Const(number) => Some(*number),
+    let constants = insts.filter_map(|(yields, inst)| match (yields, inst) {
+        (Some(value), Inst::Const(number)) => Some((*value, *number)),
         _ => None,
-    })
+    });
+    constants.collect()
 }

@@ -141,6 +141,8 @@ pub struct Mappings {
     pub(super) endpoints: Option<Endpoints>,
     pub(super) reaper: Reaper,
     pub(super) targets: Targets,
+    /// Whether a mapping may end another one, as it was at the last tick, or true.
+    pub(super) ends_others: bool,
     pub(super) evictions: Evictions,
     pub(super) now_ns: u64,
     pub(super) others: Others,
@@ -219,6 +221,7 @@ impl Mappings {
             endpoints,
             reaper: Reaper::default(),
             targets: Targets::default(),
+            ends_others: true,
             evictions: Evictions::new(config.capacity as usize),
             now_ns: 0,
             others: Others::Nobody,

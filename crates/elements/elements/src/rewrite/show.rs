@@ -94,6 +94,7 @@ impl Mappings {
         self.clear(Some(number));
         if let Some(input) = self.inputs.get_mut(number) {
             input.spec = spec;
+            self.ends_others = true;
         }
     }
 

@@ -129,7 +129,8 @@ impl Mappings {
         let limit = self.budget.limit.load(Relaxed);
         let used = self.budget.used.load(Relaxed).saturating_sub(self.condemned.len() as u32);
         let left = (limit.saturating_sub(used) as usize).min(self.flows.capacity() - self.flows.len());
-        Room { left, whole: (limit as usize).min(self.flows.capacity()) }
+        let whole = (limit as usize).min(self.flows.capacity());
+        Room { left, whole, ends_others: self.ends_others }
     }
 
     /// Notes the lines of mappings that packets of this burst have found, which have not stored their time
@@ -209,6 +210,7 @@ impl Mappings {
         self.condemned.clear();
         self.reap();
         self.flows.maintain();
+        self.ends_others = self.may_take_reply_keys(None).is_some();
         if let Some(endpoints) = &mut self.endpoints {
             endpoints.tick();
         }
