@@ -3,7 +3,8 @@
 //! Only a recording tells whether an entry is worth it, which costs as much as a hundred packets. What is not worth it is
 //! remembered: else such flows take the time for recording from others that share their input. Once many packets use
 //! entries all packets are looked up anyway, and those without an entry part the bursts of the others: then every flow
-//! that a table knows gets one. Where few do even so, most bursts pass the cache by.
+//! that a table knows gets one. Where few do even so, most bursts pass the cache by. Where most entries are over before a
+//! packet used them, because flows end each other's records, recording is only tried.
 
 use super::flow_set::FlowSet;
 use synth::template::KEY_WORDS;
@@ -22,6 +23,8 @@ const FEW_TICKS: u32 = 32;
 const SAMPLED: u32 = 16;
 /// The refused flows in [`TICKS`] for which recordings go on as if they had yielded an entry: about 15 ms of recording.
 const PROGRESS: u32 = 1024;
+/// So many new entries tell whether they last.
+const MADE: u32 = 256;
 
 /// Decides which flows get an entry.
 #[derive(Debug)]
@@ -39,6 +42,11 @@ pub(super) struct Admission {
     /// How many refused flows count as progress yet, and whether one did since this was asked.
     progress_left: u32,
     has_progress: bool,
+    /// The entries that were added since it was last decided whether they last, how many ended unused meanwhile, and what
+    /// was decided.
+    made: u32,
+    lost: u32,
+    are_lost: bool,
 }
 
 impl Admission {
@@ -53,7 +61,25 @@ impl Admission {
             bursts: 0,
             progress_left: PROGRESS,
             has_progress: false,
+            made: 0,
+            lost: 0,
+            are_lost: false,
         }
+    }
+
+    /// Takes how many entries were added, and how many ended before a packet had used them.
+    pub fn note_entries(&mut self, made: u32, lost: u32) {
+        self.made += made;
+        self.lost += lost;
+        if self.made >= MADE {
+            self.are_lost = self.lost >= self.made / 2;
+            (self.made, self.lost) = (0, 0);
+        }
+    }
+
+    /// Whether entries are used before they end, as far as is known.
+    pub fn entries_last(&self) -> bool {
+        !self.are_lost
     }
 
     /// Whether every flow that a table knows gets an entry.
@@ -153,6 +179,18 @@ mod tests {
         admission.tick(200, 1800 + 1000, false);
         assert!(!admission.admits_all());
     }
+
+    #[test]
+    fn entries_that_end_unused_show_that_none_last() {
+        let mut admission = Admission::new();
+        admission.note_entries(MADE - 1, MADE);
+        assert!(admission.entries_last(), "too few to tell");
+        admission.note_entries(1, 0);
+        assert!(!admission.entries_last());
+        admission.note_entries(MADE, MADE / 2 - 1);
+        assert!(admission.entries_last());
+    }
+
     #[test]
     fn bursts_pass_a_cache_by_that_few_packets_use() {
         let mut admission = Admission::new();

@@ -344,7 +344,7 @@ impl Cache {
                 table.take_gone(&mut self.noted);
             }
         }
-        let (mut is_cleared, mut is_lost) = (false, false);
+        let (mut is_cleared, mut is_lost, mut unused) = (false, false, 0);
         if is_complete {
             is_cleared = changes != std::mem::replace(&mut self.changes, changes);
             is_lost = lost_lists != std::mem::replace(&mut self.lost_lists, lost_lists);
@@ -352,11 +352,15 @@ impl Cache {
         for record in self.noted.drain(..) {
             for generation in [&mut self.entries, &mut self.retired].into_iter().flatten() {
                 match generation.end_users(record, &self.templates) {
-                    Some(ended) => self.counts.ended += ended,
+                    Some((ended, without_use)) => {
+                        self.counts.ended += ended;
+                        unused += without_use;
+                    }
                     None => is_lost = true,
                 }
             }
         }
+        self.admission.note_entries(0, unused);
         if is_lost {
             // Entries that nobody knows may use the record, and must not be merged into it.
             self.counts.cleared += 1;
@@ -595,6 +599,7 @@ impl Cache {
         // If the table is full, the flow stays in the whole program.
         let is_new = entries.insert(key, number, (&lines, &numbers), into);
         self.learnt += u32::from(is_new);
+        self.admission.note_entries(u32::from(is_new), 0);
         true
     }
 
@@ -602,14 +607,16 @@ impl Cache {
     pub(crate) fn tick(&mut self, tables: &mut dyn Tables, now_ns: u64) {
         self.makers.tick();
         self.waited += 1;
-        self.admission.tick(self.counts.hits, self.counts.whole, self.learnt > 0);
+        // What does not last is nothing gained.
+        let has_learnt = self.learnt > 0 && self.admission.entries_last();
+        self.admission.tick(self.counts.hits, self.counts.whole, has_learnt);
         if self.waited >= self.pace {
             let has_progress = self.admission.take_progress();
-            (self.pace, self.left) = match self.learnt {
-                0 if has_progress => (1, TRYING),
-                0 if self.has_followed => ((self.pace * 2).min(SLOWEST), TRYING),
-                0 => (self.pace, TRYING),
-                _ => (1, LEARNING),
+            (self.pace, self.left) = match has_learnt {
+                true => (1, LEARNING),
+                false if has_progress => (1, TRYING),
+                false if self.has_followed => ((self.pace * 2).min(SLOWEST), TRYING),
+                false => (self.pace, TRYING),
             };
             (self.left_for_others, self.looks_left) = (TRYING, LOOKS);
             (self.has_followed, self.learnt, self.waited) = (false, 0, 0);

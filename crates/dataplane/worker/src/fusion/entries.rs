@@ -103,6 +103,12 @@ impl Entries {
         self.exists(at) && self.get(at, cache_entry::TEMPLATE, 2) != cache_entry::OVER
     }
 
+    /// Whether packets have used the entry at this address, or it is so old that it was decided whether they do.
+    fn was_used(&self, at: u64) -> bool {
+        let is_decided = self.get(at, cache_entry::MERGED_AS, 2) & IS_DECIDED != 0;
+        is_decided || self.get(at, cache_entry::LAST_NS, 8) > 0
+    }
+
     fn get(&self, at: u64, offset: u16, bytes: u8) -> u64 {
         self.flows.load(at, usize::from(offset), bytes)
     }
@@ -319,12 +325,14 @@ impl Generation {
             }) == Ending::Answer
     }
 
-    /// Ends the entries that use a record which is gone, and returns how many; `None` if there are more of
-    /// them than the index knows.
-    pub fn end_users(&mut self, gone: HeldRecord, templates: &Templates) -> Option<u64> {
-        let mut ended = 0;
+    /// Ends the entries that use a record which is gone, and returns how many, and how many of these no packet had
+    /// used; `None` if there are more of them than the index knows.
+    pub fn end_users(&mut self, gone: HeldRecord, templates: &Templates) -> Option<(u64, u32)> {
+        let (mut ended, mut unused) = (0, 0);
         let are_all = self.each_user(gone, templates, &mut |entries, at| {
-            ended += u64::from(entries.is_live(at));
+            let is_live = entries.is_live(at);
+            ended += u64::from(is_live);
+            unused += u32::from(is_live && !entries.was_used(at));
             entries.set(at, cache_entry::TEMPLATE, 2, cache_entry::OVER);
             let Some(template) = entries.template(at, templates) else { return };
             for place in Entries::lines(template) {
@@ -336,7 +344,7 @@ impl Generation {
         if gone.holder.is_shared {
             self.users.forget(gone.record);
         }
-        are_all.then_some(ended)
+        are_all.then_some((ended, unused))
     }
 
     /// Merges the entries that use a record; whether there are any.
