@@ -8,8 +8,21 @@ use shm::burst::LIST_CAPACITY;
 pub(crate) struct Emit {
     /// The output.
     pub port: usize,
-    /// The packets of the batch with this index or a higher one come behind it.
+    /// Twice the index of the packet of the batch before which it leaves, and one more behind that packet; [`u16::MAX`]
+    /// behind all.
     pub place: u16,
+}
+
+impl Emit {
+    /// The packets of the batch with this index or a higher one come behind it.
+    pub fn end(&self) -> u16 {
+        if self.place == u16::MAX { u16::MAX } else { self.place.div_ceil(2) }
+    }
+
+    /// The packet of the batch which it was made of.
+    pub fn owner(&self) -> u16 {
+        if self.place == u16::MAX { u16::MAX } else { self.place / 2 }
+    }
 }
 
 /// Packets that elements emitted outside their batches.

@@ -13,7 +13,8 @@
 //! - [`mailbox`]: requests from other threads to a worker; [`exchange`]: exchanges elements for ones with
 //!   another configuration
 //! - [`handoff`]: packets that one worker hands over to another; `deferred`: packets that elements emit
-//!   outside their batches; `waiting`: packets in the middle of a burst; `order`: the nodes' order
+//!   outside their batches; `waiting`: packets in the middle of a burst; `order`: the nodes' order;
+//!   `printed`: lines about packets until the burst has passed
 //! - [`profile`]: measures a worker's cycles for each element on request
 //! - [`quiescence`]: the workers' progress and the end of a run; [`stop_requests`]: the end that elements
 //!   request; `ending`: what a worker does before it; [`report`]: the packet accounting; [`texts`]: the
@@ -34,6 +35,7 @@ pub mod handoff;
 pub mod mailbox;
 mod order;
 pub mod passage;
+mod printed;
 pub mod profile;
 pub mod quiescence;
 pub mod report;

@@ -2,7 +2,8 @@
 //!
 //! A node comes before those behind it, so that packets whose ways part and meet again are all there when
 //! the node at which they meet runs ([`crate::waiting`]). The nodes of a loop are side by side: what is behind
-//! the loop runs when all packets have left it. Elements that send to one port take turns, as one element would.
+//! the loop runs when all packets have left it. Elements that send to one port take turns, as one element would; those
+//! that print share what they print to.
 
 use crate::graph::Node;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -36,7 +37,7 @@ impl NodeOrder {
         let mut reached = vec![0; nodes.len() * words];
         if words > 0 {
             (0..nodes.len()).for_each(|node| reached[node * words + node / 64] |= 1 << (node % 64));
-            for group in &ends {
+            for group in ends.iter().chain(&printers(nodes)) {
                 let meet = group.iter().flat_map(|node| group.iter().map(move |other| (node, other)));
                 meet.for_each(|(node, other)| reached[node * words + other / 64] |= 1 << (other % 64));
             }
@@ -78,6 +79,13 @@ fn same_ends(nodes: &[Node]) -> Vec<Vec<usize>> {
         }
     }
     ends.into_values().filter(|group| group.len() > 1).collect()
+}
+
+/// The elements that print lines about packets: these meet where they are printed, in the order of their packets.
+fn printers(nodes: &[Node]) -> Option<Vec<usize>> {
+    let prints = |node: &Node| node.element.as_ref().is_some_and(|element| element.prints());
+    let printers: Vec<usize> = (0..nodes.len()).filter(|at| prints(&nodes[*at])).collect();
+    (printers.len() > 1).then_some(printers)
 }
 
 /// The nodes behind a node, output by output.

@@ -44,9 +44,26 @@ pub trait Element: Send {
         true
     }
 
+    /// Whether it prints lines about packets ([`Work::print_about`]). They are printed in the order of the packets, as
+    /// if these came one by one, whichever elements print them.
+    fn prints(&self) -> bool {
+        false
+    }
+
     /// Gets, before the first packet, the name of an element downstream that may change bytes of its packets,
     /// if there is one.
     fn note_writer(&mut self, writer: Option<&str>) {}
+
+    /// Answers a call of a handler that it does not list: a read, or a write of this value. `None` if it answers none,
+    /// as all elements do but scripts that stand for handlers.
+    fn answer_call(
+        &mut self,
+        handler: &str,
+        value: Option<&str>,
+        work: &mut Work<'_>,
+    ) -> Option<Result<String, String>> {
+        None
+    }
 
     /// Called before the first packet.
     fn start(&mut self, work: &mut Work<'_>) {}
@@ -156,6 +173,11 @@ macro_rules! facts {
     (@writes $writes:expr) => {
         fn writes(&self) -> bool {
             $writes
+        }
+    };
+    (@prints $prints:expr) => {
+        fn prints(&self) -> bool {
+            $prints
         }
     };
     (@handlers $rows:expr) => {

@@ -23,8 +23,8 @@ pub trait Host {
     fn most_at_once(&self) -> usize {
         usize::MAX
     }
-    /// Sends a packet out of a port once the element has returned: before those packets of its batch whose
-    /// index is `place` or above, and behind the others.
+    /// Sends a packet out of a port once the element has returned. A `place` of `2 * n` is before packet `n` of its
+    /// batch, one of `2 * n + 1` behind it, and `u16::MAX` is behind all.
     fn emit(&mut self, node: usize, port: usize, place: u16, packet: &Packet);
     /// Sends packets out of a port once the element has returned.
     fn emit_all(&mut self, node: usize, port: usize, place: u16, packets: &[Packet]) {
@@ -51,6 +51,11 @@ pub trait Host {
     fn hold_sources(&mut self);
     /// Prints a line for the user. Only elements whose purpose is printing call it for each packet.
     fn print(&mut self, line: &str);
+    /// Prints a line about the packet of the batch with this index. Lines about the packets of a burst are printed
+    /// as if packets came one by one.
+    fn print_about(&mut self, _index: u16, line: &str) {
+        self.print(line);
+    }
     /// Reads a handler of any element of this worker, as `element.handler`.
     fn read_handler(&mut self, node: usize, handler: &str) -> Result<String, String>;
     /// Writes a handler.
@@ -183,13 +188,13 @@ impl<'a> Work<'a> {
     /// From now on, emitted packets leave behind this packet of the batch, and before those behind it.
     #[inline]
     pub fn place_behind(&mut self, index: u16) {
-        self.place = index + 1;
+        self.place = 2 * index + 1;
     }
 
     /// From now on, emitted packets leave before this packet of the batch, and behind those before it.
     #[inline]
     pub fn place_before(&mut self, index: u16) {
-        self.place = index;
+        self.place = 2 * index;
     }
 
     /// Emits a packet that is not in the batch: one that was made or released. It leaves after the batch, if
@@ -281,6 +286,12 @@ impl<'a> Work<'a> {
     /// Prints a line for the user.
     pub fn print(&mut self, line: &str) {
         self.host.print(line);
+    }
+
+    /// Prints a line about the packet of the batch with this index, in the order of packets: see
+    /// [`crate::Element::prints`].
+    pub fn print_about(&mut self, index: u16, line: &str) {
+        self.host.print_about(index, line);
     }
 
     /// Reads `element.handler`.

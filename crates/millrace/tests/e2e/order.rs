@@ -126,3 +126,40 @@ fn a_tee_sends_by_its_outputs_in_their_order() {
         assert_eq!(names, "ABCABC", "{words:?}: {printed}");
     }
 }
+
+/// Chains over a capture `IN` whose elements print.
+const PRINTING: [&str; 4] = [
+    "FromDump(IN, STOP true) -> Print(A, 8) -> c :: Classifier(5/00%01, -) -> Print(B, 8) -> Discard;
+     c[1] -> Print(C, 8) -> Discard;",
+    "FromDump(IN, STOP true) -> Print(A, 0) -> Strip(14) -> CheckIPHeader(VERBOSE true, CHECKSUM false)
+     -> c :: IPClassifier(ip len > 300, tcp, -); c[0] -> IPFragmenter(200, HONOR_DF false) -> IPPrint(B) -> Discard;
+     c[1] -> SetIPDSCP(3) -> IPPrint(C) -> Discard; c[2] -> IPPrint(D) -> Discard;",
+    "FromDump(IN, STOP true) -> Strip(14) -> CheckIPHeader(CHECKSUM false)
+     -> IPFragmenter(200, HONOR_DF false) -> IPPrint(A) -> t :: Tee(2) -> IPPrint(B) -> Discard;
+     t[1] -> Truncate(20) -> IPPrint(C) -> Discard;",
+    "FromDump(IN, STOP true) -> Print(A, 0) -> t :: Tee(3) -> Discard; t[1] -> Print(B, 0) -> Discard;
+     t[2] -> s :: RoundRobinSwitch -> Print(C, 0) -> Discard; s[1] -> Print(D, 0) -> Discard;",
+];
+
+#[test]
+fn lines_are_printed_as_if_packets_came_one_by_one() {
+    let (folder, mut all) = (Folder::new(), String::new());
+    for capture in captures() {
+        for text in PRINTING {
+            folder.write("chain.click", &text.replace("IN", &capture.display().to_string()));
+            let printed = |words: &[&str]| {
+                folder.millrace(&[&["run", "-q", "chain.click"], words].concat()).sound().stderr.clone()
+            };
+            let [first, others @ ..] = RUNS;
+            let one_by_one = printed(first);
+            all += &one_by_one;
+            for words in others {
+                let same = printed(words);
+                assert!(same == one_by_one, "{words:?}, {}: {text}\n{same}", capture.display());
+            }
+        }
+    }
+    for label in ["A:", "B:", "C:", "D:", "CheckIPHeader"] {
+        assert!(all.contains(label), "{label}");
+    }
+}

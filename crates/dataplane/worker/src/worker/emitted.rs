@@ -26,14 +26,18 @@ impl Worker {
         self.deferred.sort_by_key(start, |emit| usize::from(emit.place));
         let mut at = start;
         while let Some((emit, _)) = self.deferred.run(at) {
-            self.run_below(emit.place, packets);
+            self.run_below(emit.end(), packets);
             at += self.flush_run(node, at).unwrap_or(1);
         }
         self.deferred.truncate(start);
     }
 
-    /// Whether deferred packets can meet packets that wait, or ones that leave by another port.
+    /// Whether deferred packets can meet packets that wait, or ones that leave by another port; also where lines about
+    /// packets of the vector were printed, and lines about these packets may belong between them.
     fn can_meet_emitted(&self, node: usize, start: usize) -> bool {
+        if !self.printed.is_empty() {
+            return true;
+        }
         let outputs = &self.nodes[node].outputs;
         // A bit for each port that was looked at.
         let mut seen = 0u64;
@@ -65,7 +69,9 @@ impl Worker {
         });
         let (packets, list) = vector.parts();
         // Elements downstream append to the deferred packets and remove what they appended.
+        self.printed.enter_vector(emit.owner());
         self.leave(node, emit.port, packets, list);
+        self.printed.leave_vector();
         self.vectors.push(vector);
         Some(count)
     }

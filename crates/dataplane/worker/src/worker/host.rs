@@ -100,7 +100,14 @@ impl Host for Worker {
     }
 
     fn print(&mut self, line: &str) {
+        self.print_lines();
         (self.print)(line);
+    }
+
+    fn print_about(&mut self, index: u16, line: &str) {
+        if self.printed.add(index, line) {
+            self.print_lines();
+        }
     }
 
     fn read_handler(&mut self, node: usize, handler: &str) -> Result<String, String> {

@@ -39,6 +39,7 @@ use crate::graph::Node;
 use crate::handoff::HandedOff;
 use crate::mailbox::Mailbox;
 use crate::order::NodeOrder;
+use crate::printed::PrintedLines;
 use crate::profile::{Probe, Probes};
 use crate::quiescence::{Quiescence, WorkerActivity};
 use crate::stop_requests::{EndsWith, StopRequests};
@@ -125,6 +126,8 @@ pub struct Worker {
     pub(crate) order: NodeOrder,
     /// The packets that wait at nodes in the middle of a burst.
     pub(crate) waiting: WaitingLists,
+    /// The lines about its packets that were printed meanwhile.
+    pub(crate) printed: PrintedLines,
     pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) fire_at: Vec<u64>,
     /// When the first of the elements has something to do that told so in the current turn.
@@ -202,6 +205,7 @@ impl Worker {
             deferred: DeferredEmits::default(),
             order,
             waiting: WaitingLists::default(),
+            printed: PrintedLines::default(),
             timers: BinaryHeap::new(),
             wakes_at_ns: u64::MAX,
             depth: 0,
@@ -242,6 +246,12 @@ impl Worker {
     pub(crate) fn take_late_writes(&mut self, node: usize) -> Vec<(String, String)> {
         let late = self.late_writes.extract_if(.., |(of, ..)| *of == node);
         late.map(|(_, handler, value)| (handler, value)).collect()
+    }
+
+    /// Prints the lines about the packets of a burst.
+    #[cold]
+    pub(crate) fn print_lines(&mut self) {
+        self.printed.take().for_each(|line| (self.print)(&line));
     }
 
     /// Lets elements do what their handlers were asked for.

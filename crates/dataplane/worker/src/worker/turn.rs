@@ -97,6 +97,7 @@ impl Worker {
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.stop(work));
         }
+        self.print_lines();
         self.settle_counters();
         self.mailbox.close();
         self.answer_requests();
@@ -165,6 +166,9 @@ impl Worker {
             }
             stale_turns = if worked { 0 } else { stale_turns.saturating_add(1) };
             worked |= self.fire_timers::<PROBED>() || timed;
+            if !self.printed.is_empty() {
+                self.print_lines();
+            }
             if self.now_ns >= next_tick_ns {
                 next_tick_ns = self.now_ns + TICK_NS;
                 self.tick();
@@ -353,6 +357,9 @@ impl Worker {
             self.follow_callers();
         }
         self.vectors.push(vector);
+        if !self.printed.is_empty() {
+            self.print_lines();
+        }
         progress
     }
 

@@ -26,8 +26,7 @@ impl Worker {
         self.depth += 1;
         self.walk_on(End { node, port }, packets, list);
         self.run_waiting(packets);
-        self.waiting.leave_vector(before);
-        self.depth = depth;
+        self.end_vector(before, depth);
     }
 
     /// The same from an input of a node on.
@@ -38,8 +37,17 @@ impl Worker {
             self.walk_on(from, packets, list);
         }
         self.run_waiting(packets);
+        self.end_vector(before, depth);
+    }
+
+    /// Ends a vector whose packets have left the graph.
+    #[inline(always)]
+    fn end_vector(&mut self, before: usize, depth: usize) {
         self.waiting.leave_vector(before);
         self.depth = depth;
+        if depth == 0 && !self.printed.is_empty() {
+            self.print_lines();
+        }
     }
 
     /// Runs the packets that wait and whose index is below `end`, before any others.

@@ -89,7 +89,8 @@ impl Opaque for TimestampDiff {
                 if self.verbose {
                     let (number, delay_ms) = (number.unwrap_or(0), delay_us / 1000);
                     let (name, max) = (&self.name, self.max_delay_ms);
-                    work.print(&format!("{name}: packet {number} took {delay_ms} ms, more than {max} ms"));
+                    let line = format!("{name}: packet {number} took {delay_ms} ms, more than {max} ms");
+                    work.print_about(index, &line);
                 }
             } else if self.delays.len() < self.most {
                 // A delay below the limit in milliseconds may still be longer than what is kept.

@@ -37,11 +37,11 @@ impl Outlet {
         Some(Outlet { file: Some((path, shared)), failure: None })
     }
 
-    /// Prints a line.
-    pub(crate) fn print(&mut self, line: &str, work: &mut Work<'_>) {
+    /// Prints a line about a packet.
+    pub(crate) fn print(&mut self, index: u16, line: &str, work: &mut Work<'_>) {
         self.with_file(|file| writeln!(file, "{line}"));
         if self.file.is_none() {
-            work.print(line);
+            work.print_about(index, line);
         }
     }
 
@@ -87,7 +87,7 @@ impl<L: Line> Opaque for Printer<L> {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             if let Some(line) = self.active.then(|| self.line.line(batch.packet(index))).flatten() {
-                self.outlet.print(&line, work);
+                self.outlet.print(index, &line, work);
             }
             batch.emit(index, 0);
         }
@@ -95,7 +95,7 @@ impl<L: Line> Opaque for Printer<L> {
 }
 
 impl<L: Line> Element for Printer<L> {
-    element::facts!(writes: false, handlers: Self::HANDLERS);
+    element::facts!(writes: false, prints: true, handlers: Self::HANDLERS);
 
     fn stop(&mut self, _work: &mut Work<'_>) {
         self.outlet.flush();

@@ -95,7 +95,7 @@ impl Opaque for CheckPacket {
             let whole = bytes.copy_out(0, &mut self.bytes);
             debug_assert!(whole, "no more is read than is there");
             for mistake in self.mistakes() {
-                work.print(&format!("{}: {mistake}", self.name));
+                work.print_about(index, &format!("{}: {mistake}", self.name));
             }
             batch.emit(index, 0);
         }
@@ -103,5 +103,5 @@ impl Opaque for CheckPacket {
 }
 
 impl Element for CheckPacket {
-    element::facts!(writes: false);
+    element::facts!(writes: false, prints: true);
 }

@@ -89,9 +89,14 @@ impl Complaints {
     fn send_off(&self, index: u16, reason: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         if self.verbose {
             let Faults { what, texts, .. } = self.faults;
-            work.print(&format!("{}: {what}: {}", self.element, texts[reason]));
+            work.print_about(index, &format!("{}: {what}: {}", self.element, texts[reason]));
         }
         batch.emit_or_drop(index, 1, reason);
+    }
+
+    /// Whether it prints lines about packets.
+    pub fn prints(&self) -> bool {
+        self.verbose
     }
 
     /// Cuts packets in several segments at their `end_of`. A packet that cannot be cut is dropped for the
@@ -158,6 +163,10 @@ impl<C: Check> Transparent for Checker<C> {
 impl<C: Send> Element for Checker<C> {
     fn writes(&self) -> bool {
         false
+    }
+
+    fn prints(&self) -> bool {
+        self.complaints.prints()
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -173,13 +173,14 @@ impl IpFragmenter {
         Ok(())
     }
 
-    fn tell(&self, work: &mut Work<'_>) {
+    fn tell(&self, index: u16, work: &mut Work<'_>) {
         let address = |at: usize| {
             let bytes = self.whole.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
             Ipv4Addr::from(bytes.unwrap_or_default())
         };
         let (src, dst, length) = (address(12), address(16), self.whole.len());
-        work.print(&format!("IPFragmenter({}) DF {src} {dst} len={length}", self.mtu));
+        let line = format!("IPFragmenter({}) DF {src} {dst} len={length}", self.mtu);
+        work.print_about(index, &line);
     }
 }
 
@@ -203,7 +204,7 @@ impl Transparent for IpFragmenter {
                 Err(MUST_NOT) => {
                     self.drops += 1;
                     if self.verbose {
-                        self.tell(work);
+                        self.tell(index, work);
                     }
                     batch.emit_or_drop(index, 1, MUST_NOT);
                 }
@@ -219,6 +220,10 @@ impl Transparent for IpFragmenter {
 
 impl Element for IpFragmenter {
     element::facts!(reasons: REASONS, handlers: HANDLERS);
+
+    fn prints(&self) -> bool {
+        self.verbose
+    }
 }
 
 const HANDLERS: &[Row<IpFragmenter>] = &[
