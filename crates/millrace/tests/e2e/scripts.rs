@@ -297,3 +297,22 @@ fn scripts_read_queues_when_the_run_is_ended() {
     interrupted.interrupt();
     assert_eq!(printed(&interrupted.wait().sound()), ["10"]);
 }
+
+#[test]
+fn a_proxy_answers_whoever_calls() {
+    let folder = Folder::new();
+    folder.write(
+        "a.click",
+        "p :: Script(TYPE PROXY, goto known $(ne $0 b), error none, label known, print \"==$0 $write $args\",
+             returnq \"<$0 $args>\");
+         InfiniteSource(\\<11>, LIMIT 3, STOP true) -> Counter(COUNT_CALL 2 p.hit now) -> Discard;",
+    );
+    let run = folder.millrace(&["run", "-q", "a.click", "-H", "p.asked 7"]).sound();
+    let all = run.text() + &run.stderr;
+    for part in ["==hit true now", "==asked false 7", "<asked 7>"] {
+        assert_eq!(all.matches(part).count(), 1, "{part}: {all}");
+    }
+    let refused = folder.millrace(&["run", "-q", "a.click", "-H", "p.b"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.text().contains("p.b: `p` ended with an error"), "{}", refused.text());
+}

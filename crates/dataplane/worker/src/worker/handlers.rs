@@ -103,8 +103,22 @@ impl Worker {
         let handlers = this.element.as_mut().map(|element| element.handlers()).unwrap_or_default();
         let value = handlers.read(handler, &self.cells[this.cells.clone()]);
         drop(handlers);
-        let value = value.or_else(|| self.read_own(node, handler));
-        value.ok_or_else(|| format!("`{}` has no read handler `{handler}`", self.nodes[node].name))
+        let value = value.or_else(|| self.read_own(node, handler)).map(Ok);
+        let value = value.or_else(|| self.ask_element(node, handler, None));
+        value.unwrap_or_else(|| Err(format!("`{}` has no read handler `{handler}`", self.nodes[node].name)))
+    }
+
+    /// The answer of an element to a call of a handler that it does not list, if it answers such calls.
+    fn ask_element(
+        &mut self,
+        node: usize,
+        handler: &str,
+        value: Option<&str>,
+    ) -> Option<Result<String, String>> {
+        let (mut answer, start) = (None, self.deferred.len());
+        self.with_element(node, |element, work| answer = element.answer_call(handler, value, work));
+        self.flush_deferred(node, start);
+        answer
     }
 
     /// The configuration of a node that can be exchanged, with another text for the pattern that a handler names.
@@ -142,7 +156,11 @@ impl Worker {
             self.late_writes.push((node, handler.to_string(), value.to_string()));
             return Ok(());
         };
-        let written = element.handlers().write(handler, value, &mut self.cells[this.cells.clone()]);
+        let mut written = element.handlers().write(handler, value, &mut self.cells[this.cells.clone()]);
+        if written.is_err() && !element.handlers().list().iter().any(|known| known.name == handler) {
+            let answer = self.ask_element(node, handler, Some(value));
+            written = answer.map_or(written, |answer| answer.map(drop));
+        }
         self.follow_cells();
         self.wake_tasks();
         self.find_callers();

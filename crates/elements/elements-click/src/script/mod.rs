@@ -44,7 +44,7 @@ Executes instructions: sets variables, reads and writes handlers, waits, and end
   `PACKET` (default with ports: runs for each packet; `return N` sends it out of port N, `end` out of port
   0, `exit` drops it), `SIGNAL NAME...` (runs when the process gets one of these signals: `HUP`, `INT`, `TERM`, `USR1`,
   `USR2`, `ALRM`, `CONT`, `WINCH`; those that would end the run do not, while a script waits for them), `PROXY`
-  (runs when another script reads or writes a handler of it that no script has: `$0` is the handler's name, `$write`
+  (runs when somebody reads or writes a handler of it that no script has: `$0` is the handler's name, `$write`
   whether it was written, and `return` gives the value). Every other argument is an instruction:
   `set VAR TEXT`, `init VAR TEXT`, `export VAR TEXT`; `print [>FILE | >>FILE] TEXT|HANDLER`, `printn`,
   `save HANDLER FILE`, `append HANDLER FILE`; `read HANDLER [ARGS]`, `write HANDLER [ARGS]`;
@@ -383,6 +383,30 @@ impl Element for Script {
             self.with(|script| script.write_run(""));
         }
         self.go_on(work);
+    }
+
+    fn answer_call(
+        &mut self,
+        handler: &str,
+        value: Option<&str>,
+        work: &mut Work<'_>,
+    ) -> Option<Result<String, String>> {
+        if self.kind != Type::Proxy {
+            return None;
+        }
+        if !self.here {
+            return Some(Ok(String::new()));
+        }
+        let (name, args) = match value {
+            Some(value) => (handler, value),
+            None => handler.split_once(' ').unwrap_or((handler, "")),
+        };
+        let answer = self.with(|script| {
+            let answer = script.answer((name, value.is_some()), args, work);
+            script.flush(work);
+            answer
+        });
+        Some(answer.unwrap_or_else(|| Err("the script is running".into())))
     }
 
     /// As in Click, `run`, `step` and `goto` execute before the element that writes them goes on: a packet at which
