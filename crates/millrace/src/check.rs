@@ -369,7 +369,7 @@ impl Found {
 /// When a file cannot be read or written.
 pub fn format(args: &FmtArgs) -> anyhow::Result<ExitStatus> {
     let read = |file: &PathBuf| {
-        std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
+        click::text_file::read_text(file).with_context(|| format!("{} cannot be read", file.display()))
     };
     // Nothing is written where one cannot be read.
     let texts = args.files.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;

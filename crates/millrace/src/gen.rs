@@ -191,7 +191,7 @@ impl GenArgs {
     fn traffic(&self) -> anyhow::Result<TrafficSpec> {
         let mut traffic = match &self.spec {
             Some(path) => {
-                let text = std::fs::read_to_string(path)
+                let text = click::text_file::read_text(path)
                     .with_context(|| format!("cannot read {}", path.display()))?;
                 toml::from_str(&text).with_context(|| format!("in {}", path.display()))?
             }

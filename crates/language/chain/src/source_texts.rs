@@ -35,7 +35,7 @@ impl Texts for SourceTexts {
         if !self.reads_files {
             return Err(std::io::ErrorKind::NotFound.into());
         }
-        let bytes = std::fs::read(path)?;
+        let bytes = click::text_file::read_file(path)?;
         self.files.insert(path.to_path_buf(), bytes.clone());
         Ok(bytes)
     }

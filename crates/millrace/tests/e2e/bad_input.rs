@@ -85,6 +85,19 @@ fn what_is_no_capture_is_refused_by_name() {
 }
 
 #[test]
+fn texts_without_end_are_refused() {
+    let folder = Folder::new();
+    folder.write("rules.click", "Idle -> IPFilter(file /dev/zero) -> Discard;");
+    folder.write("chain.toml", "[nf.a]\nclick = \"/dev/zero\"\n");
+    for what in ["/dev/zero", "rules.click", "chain.toml"] {
+        let check = folder.millrace(&["check", what]);
+        assert_eq!(check.code, Some(2), "{what}: {}", check.stderr);
+        let told = "/dev/zero: it has more than 128 MiB, the most that is read";
+        assert!(check.stderr.contains(told), "{what}: {}", check.stderr);
+    }
+}
+
+#[test]
 fn what_is_missing_is_told_where_it_is_named() {
     let folder = Folder::new();
     for (text, name) in [

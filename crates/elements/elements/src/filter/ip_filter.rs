@@ -139,7 +139,7 @@ fn file(cx: &mut Configure<'_>, whole: &Spanned, name: &Spanned, rules: &mut Vec
         return;
     }
     let path = cx.services.path(std::path::Path::new(name.as_str()));
-    let text = match std::fs::read_to_string(&path) {
+    let text = match click::text_file::read_text(&path) {
         Ok(text) => text,
         Err(error) => {
             cx.error(name.span, format!("cannot read {}: {error}", path.display()));

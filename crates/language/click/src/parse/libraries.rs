@@ -1,5 +1,6 @@
 //! Finds the libraries of `require(library ...)`.
 
+use crate::text_file::read_file;
 use std::path::Path;
 
 /// Finds the text of `require(library name)`.
@@ -29,7 +30,7 @@ pub struct LibraryFiles;
 impl Libraries for LibraryFiles {
     fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String> {
         let path = Path::new(from).parent().unwrap_or(Path::new("")).join(name);
-        match std::fs::read(&path) {
+        match read_file(&path) {
             Ok(bytes) => Ok((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Err(format!("no such file; looked for {}", path.display()))
