@@ -20,7 +20,7 @@ impl Emit {
     }
 
     /// The packet of the batch which it was made of.
-    pub fn owner(&self) -> u16 {
+    pub fn parent(&self) -> u16 {
         if self.place == u16::MAX { u16::MAX } else { self.place / 2 }
     }
 }

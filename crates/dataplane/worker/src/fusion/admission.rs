@@ -24,7 +24,7 @@ const SAMPLED: u32 = 16;
 /// The refused flows in [`TICKS`] for which recordings go on as if they had yielded an entry: about 15 ms of recording.
 const PROGRESS: u32 = 1024;
 /// So many new entries tell whether they last.
-const MADE: u32 = 256;
+const ADDED: u32 = 256;
 
 /// Decides which flows get an entry.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ pub(super) struct Admission {
     has_progress: bool,
     /// The entries that were added since it was last decided whether they last, how many ended unused meanwhile, and what
     /// was decided.
-    made: u32,
-    lost: u32,
+    added: u32,
+    unused: u32,
     are_lost: bool,
 }
 
@@ -61,19 +61,19 @@ impl Admission {
             bursts: 0,
             progress_left: PROGRESS,
             has_progress: false,
-            made: 0,
-            lost: 0,
+            added: 0,
+            unused: 0,
             are_lost: false,
         }
     }
 
     /// Takes how many entries were added, and how many ended before a packet had used them.
-    pub fn note_entries(&mut self, made: u32, lost: u32) {
-        self.made += made;
-        self.lost += lost;
-        if self.made >= MADE {
-            self.are_lost = self.lost >= self.made / 2;
-            (self.made, self.lost) = (0, 0);
+    pub fn note_entries(&mut self, added: u32, unused: u32) {
+        self.added += added;
+        self.unused += unused;
+        if self.added >= ADDED {
+            self.are_lost = self.unused >= self.added / 2;
+            (self.added, self.unused) = (0, 0);
         }
     }
 
@@ -183,11 +183,11 @@ mod tests {
     #[test]
     fn entries_that_end_unused_show_that_none_last() {
         let mut admission = Admission::new();
-        admission.note_entries(MADE - 1, MADE);
+        admission.note_entries(ADDED - 1, ADDED);
         assert!(admission.entries_last(), "too few to tell");
         admission.note_entries(1, 0);
         assert!(!admission.entries_last());
-        admission.note_entries(MADE, MADE / 2 - 1);
+        admission.note_entries(ADDED, ADDED / 2 - 1);
         assert!(admission.entries_last());
     }
 

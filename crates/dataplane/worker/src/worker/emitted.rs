@@ -69,7 +69,7 @@ impl Worker {
         });
         let (packets, list) = vector.parts();
         // Elements downstream append to the deferred packets and remove what they appended.
-        self.printed.enter_vector(emit.owner());
+        self.printed.enter_vector(emit.parent());
         self.leave(node, emit.port, packets, list);
         self.printed.leave_vector();
         self.vectors.push(vector);
