@@ -16,12 +16,12 @@ pub(crate) struct Emit {
 impl Emit {
     /// The packets of the batch with this index or a higher one come behind it.
     pub fn end(&self) -> u16 {
-        if self.place == u16::MAX { u16::MAX } else { self.place.div_ceil(2) }
+        self.place.div_ceil(2)
     }
 
-    /// The packet of the batch which it was made of.
+    /// The packet of the batch which it was made of, or more than any index.
     pub fn parent(&self) -> u16 {
-        if self.place == u16::MAX { u16::MAX } else { self.place / 2 }
+        self.place / 2
     }
 }
 

@@ -9,7 +9,8 @@
 //! 4. each element reads its arguments with [`config::Args`].
 //!
 //! [`filter`] is the language of `IPFilter` and `IPClassifier`, a language of its own inside arguments.
-//! [`text_file`] reads the texts, within bounds. [`format()`] prints an [`ast::Ast`] in the standard layout, and [`unparse()`] a [`Graph`].
+//! [`text_file`] reads the texts, within bounds. [`format()`] prints an [`ast::Ast`] in the standard layout, and
+//! [`unparse()`] a [`Graph`].
 //!
 //! Invariants: no input makes this crate panic, overflow the stack or use unbounded memory; every error has a
 //! location. The crate contains no element classes: the caller passes the names of classes and their port

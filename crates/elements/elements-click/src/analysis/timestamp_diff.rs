@@ -103,6 +103,10 @@ impl Opaque for TimestampDiff {
 
 impl Element for TimestampDiff {
     element::facts!(writes: false, reasons: &["no-timestamp"], handlers: HANDLERS);
+
+    fn prints(&self) -> bool {
+        self.verbose
+    }
 }
 
 impl TimestampDiff {
